@@ -36,6 +36,14 @@ def brief(value: object) -> str:
     return text if len(text) <= 200 else f"{text[:150]} ... {text[-40:]}"
 
 
+def text_of(value: object) -> str:
+    """The text of a label or a key of any type; of a value without one, a description."""
+    try:
+        return str(value)
+    except Exception:  # of any class of the user
+        return brief(value)
+
+
 class ModelWarning(UserWarning):
     """Something in a description is legal but probably a mistake, or could not be checked."""
 

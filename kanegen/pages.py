@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kanegen.display import escape
-from kanegen.errors import SolveError, brief
+from kanegen.errors import SolveError
+from kanegen.paths import require_writable
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Page:
         """
         target = require_writable(path)
         try:
-            target.write_text(self.html, encoding="utf-8")
+            target.write_text(self.html, encoding="utf-8", errors="replace")  # names can contain surrogates
         except OSError as error:
             raise SolveError(f"the page {target} cannot be written: {error.strerror or error}") from error
         return target
@@ -42,22 +42,3 @@ class Page:
             f'<iframe srcdoc="{escape(self.html)}" title="{escape(self.title)}" '
             f'style="width: 100%; height: {self.inline_height}px; border: 1px solid #d5d8dd"></iframe>'
         )
-
-
-def require_writable(path: Any, what: str = "the page") -> Path:
-    """The path of a file that can be written. Raises `SolveError` that says why it cannot, before any work is done.
-
-    ``what`` names the file in the message.
-    """
-    try:
-        target = Path(path)
-    except TypeError as error:
-        raise SolveError(f"path is {brief(path)}; expected the path of a file") from error
-    named = f"{what} {target}"
-    if target.is_dir():
-        raise SolveError(f"{named} cannot be written: it is a folder; give the name of a file")
-    if not target.parent.is_dir():
-        raise SolveError(f"{named} cannot be written: there is no folder {target.parent}")
-    if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise SolveError(f"{named} cannot be written: no permission; choose another folder")
-    return target

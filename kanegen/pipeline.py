@@ -20,13 +20,13 @@ from kanegen.errors import BuildError, SolveError, brief
 from kanegen.forms import FORMS
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.model.stabilization import require_stabilization
+from kanegen.paths import file_path
 from kanegen.program.assemble import assemble
 from kanegen.program.options import BuildOptions
 from kanegen.progress import activity
 from kanegen.solve import Solver
 from kanegen.solve.consistent import functions_of_constraints
 from kanegen.solve.values import (
-    file_path,
     form_names,
     form_values,
     gain_values,

@@ -22,13 +22,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import sympy
 from sympy.physics.mechanics import Point
 
-from kanegen.errors import ModelError, brief
+from kanegen.errors import ModelError, brief, text_of
 
 AXES: Final = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
@@ -50,8 +50,8 @@ class Shape:
 
     @property
     def lengths(self) -> tuple[Any, ...]:
-        """The sizes of the shape, m: numbers or expressions."""
-        return ()
+        """The sizes of the shape, m, numbers or expressions: all fields that not every shape has."""
+        return tuple(getattr(self, field.name) for field in fields(self) if not field.kw_only)
 
     @property
     def points(self) -> tuple[Any, ...]:
@@ -92,10 +92,6 @@ class Sphere(Shape):
 
     radius: Any
 
-    @property
-    def lengths(self) -> tuple[Any, ...]:
-        return (self.radius,)
-
 
 @dataclass(frozen=True, eq=False)
 class Ellipsoid(Shape):
@@ -104,10 +100,6 @@ class Ellipsoid(Shape):
     x: Any
     y: Any
     z: Any
-
-    @property
-    def lengths(self) -> tuple[Any, ...]:
-        return (self.x, self.y, self.z)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +110,6 @@ class Cuboid(Shape):
     y: Any
     z: Any
 
-    @property
-    def lengths(self) -> tuple[Any, ...]:
-        return (self.x, self.y, self.z)
-
 
 @dataclass(frozen=True, eq=False)
 class Cylinder(Shape):
@@ -129,10 +117,6 @@ class Cylinder(Shape):
 
     radius: Any
     length: Any
-
-    @property
-    def lengths(self) -> tuple[Any, ...]:
-        return (self.radius, self.length)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +126,6 @@ class Cone(Shape):
     radius: Any
     length: Any
 
-    @property
-    def lengths(self) -> tuple[Any, ...]:
-        return (self.radius, self.length)
-
 
 @dataclass(frozen=True, eq=False)
 class Torus(Shape):
@@ -154,20 +134,12 @@ class Torus(Shape):
     radius: Any
     tube: Any
 
-    @property
-    def lengths(self) -> tuple[Any, ...]:
-        return (self.radius, self.tube)
-
 
 @dataclass(frozen=True, eq=False)
 class Plane(Shape):
     """A square with edges of length ``size`` normal to ``axis``."""
 
     size: Any
-
-    @property
-    def lengths(self) -> tuple[Any, ...]:
-        return (self.size,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +168,10 @@ class Mesh(Shape):
 
     vertices: Any
     faces: Any
+
+    @property
+    def lengths(self) -> tuple[Any, ...]:
+        return ()
 
     def _size_problems(self) -> Iterable[str]:
         if not _is_table(self.vertices, float):
@@ -231,7 +207,12 @@ def _is_number(value: Any) -> bool:
 
 def _is_triple(value: Any) -> bool:
     is_sequence = isinstance(value, Sequence) or hasattr(value, "__array__") or isinstance(value, sympy.MatrixBase)
-    return is_sequence and not isinstance(value, str) and len(value) == 3 and all(_is_scalar(x) for x in value)
+    if isinstance(value, str) or not is_sequence:
+        return False
+    try:
+        return len(value) == 3 and all(_is_scalar(x) for x in value)
+    except TypeError:  # of arrays without dimensions
+        return False
 
 
 def normalized_shapes(value: Any, what: str, problems: list[str]) -> dict[Any, tuple[Shape, ...]]:
@@ -246,7 +227,17 @@ def normalized_shapes(value: Any, what: str, problems: list[str]) -> dict[Any, t
     shapes: dict[Any, tuple[Shape, ...]] = {}
     for key, given in value.items():
         items = () if given is None else tuple(given) if isinstance(given, list | tuple) else (given,)
-        wrong = [item for item in items if not isinstance(item, Shape) or type(item) is Shape]
-        problems += [f"{what}[{key}] contains {brief(item)}: expected a shape of kg.shapes" for item in wrong]
-        shapes[key] = tuple(item for item in items if item not in wrong)
+        shapes[key] = tuple(item for item in items if _is_shape(item))
+        where = entry(what, key)
+        wrong = (item for item in items if not _is_shape(item))
+        problems += [f"{where} contains {brief(item)}: expected a shape of kg.shapes" for item in wrong]
     return shapes
+
+
+def entry(what: str, key: Any) -> str:
+    """The place of the shapes of a body, frame or point in the messages."""
+    return f"{what}[{key!r}]" if isinstance(key, str) else f"{what}[{text_of(getattr(key, 'name', key))}]"
+
+
+def _is_shape(item: Any) -> bool:
+    return isinstance(item, Shape) and type(item) is not Shape

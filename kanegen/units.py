@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -34,6 +34,7 @@ def exponents(**powers: int) -> Exponents:
 _DERIVED: Final = {
     "N": exponents(kg=1, m=1, s=-2),
     "N m": exponents(kg=1, m=2, s=-2),
+    "J": exponents(kg=1, m=2, s=-2),
     "W": exponents(kg=1, m=2, s=-3),
     "Pa": exponents(kg=1, m=-1, s=-2),
     "N/m": exponents(kg=1, s=-2),
@@ -47,7 +48,7 @@ _DERIVED: Final = {
     "C": exponents(A=1, s=1),
     "F": exponents(A=2, s=4, kg=-1, m=-2),
 }
-"""Derived units that messages use in place of powers of base units."""
+"""Derived units that messages use in place of powers of base units, of equal ones the first."""
 
 
 def spelled(powers: Exponents) -> str:
@@ -92,6 +93,11 @@ class Unit:
         """Whether values in this unit are those in coherent SI units."""
         return self.size == 1.0
 
+    @property
+    def label(self) -> str:
+        """The text for a label or after a value; empty for pure numbers."""
+        return "" if self.text == "1" else self.text
+
     def display(self, values: Any) -> Any:
         """A number or an array in coherent SI units, converted to this unit."""
         return values if self.is_coherent else values / self.size
@@ -103,6 +109,11 @@ class Unit:
 def coherent(powers: Exponents) -> Unit:
     """The coherent SI unit with these exponents."""
     return Unit(spelled(powers), spelled(powers), _sorted(powers))
+
+
+def derived(name: str) -> Unit:
+    """A derived unit of SI, such as ``"J"``."""
+    return Unit(name, name, _sorted(_DERIVED[name]))
 
 
 def _sorted(powers: Exponents) -> tuple[tuple[str, Fraction], ...]:
@@ -137,15 +148,10 @@ class Units(Mapping[str, Unit]):
         unit = self.get(name)
         return values if unit is None else unit.display(values)
 
-    def common(self, names: Iterable[str]) -> str:
-        """The unit that all these names have; empty if they differ, or if one has none."""
-        texts = {self.text(name) for name in names}
-        return texts.pop() if len(texts) == 1 else ""
-
     def text(self, name: str) -> str:
         """The unit of a name for a label or after a value; empty if it has none or is a pure number."""
         unit = self.get(name)
-        return "" if unit is None or unit.text == "1" else unit.text
+        return "" if unit is None else unit.label
 
 
 def read_unit(value: Any, where: str, problems: list[str]) -> Unit | None:

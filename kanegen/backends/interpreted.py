@@ -159,9 +159,20 @@ class Control:
             rows.insert(0, [np.nan, -np.inf, *self._before])
         return np.array(rows).reshape(-1, 2 + len(self._slots))
 
-    def begin(self) -> None:
-        """Start a run, without samples."""
+    def begin(self, t0: float, t1: float) -> None:
+        """Start a run, without samples. Raises `SolveError` for samples that do not change t or go back in time."""
         self._rows = []
+        if self.sample_time == 0.0:
+            return
+        if not self.sample_time > 1e-14 * max(abs(t0), abs(t1)):
+            raise SolveError(
+                f"sample_time is {self.sample_time!r}; expected more seconds than the rounding errors of t from {t0!r} "
+                f"to {t1!r}"
+            )
+        if t1 < t0:
+            raise SolveError(
+                f"sampled controls cannot run backwards, from t = {t0!r} to {t1!r} s: leave out sample_time"
+            )
 
     def sample(self, t0: float, t: float, inputs: Callable[[Any], Array]) -> float:
         """Take the sample that is due at ``t``; returns the next instant. ``inputs`` evaluates a source or a law."""
@@ -418,7 +429,7 @@ class Interpreted:
         at = self._inputs_at(inputs, controls, function.prepared)
         run = _Run(t0, np.concatenate([*self.checked_state(t0, q0, u0), _finite(s0, self.STATES, "s0")]), options)
         for item in controls:
-            item.begin()
+            item.begin(t0, t1)
 
         def next_stop(t: float, y: Array) -> float:
             def values(law: Any) -> Array:

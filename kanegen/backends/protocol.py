@@ -130,9 +130,9 @@ class Evaluator(Protocol):
 
     A solver calls ``Prepared(parameters, gains=None, allowed=(), partial=False)`` once and ``Function(name, prepared,
     inputs=None, named=None)`` for each function, where ``named(q, u, r, s)`` makes arrays of values by name.
-    ``Control(law, slots, low, high, sample_time=0.0, start=(), hidden=None, delay=0.0, before=None, first=None)`` is
-    the source of a group of inputs of a run; ``Inverse(slots)`` computes inverse dynamics along a motion, ``Assembly``
-    the motion along a path of some coordinates.
+    ``Control(law, slots, low, high, sample_time=0.0, start=(), hidden=None, delay=0.0, before=None, first=None,
+    places=None)`` is the source of a group of inputs of a run; ``Inverse(slots)`` computes inverse dynamics along a
+    motion, ``Assembly`` the motion along a path of some coordinates.
     """
 
     NAME: str

@@ -10,7 +10,7 @@ import click
 from kanegen.bench.modelfile import ModelFile
 from kanegen.cli.arguments import model_argument, print_line
 from kanegen.cli.run import Start, motion_options, simulate
-from kanegen.pages import require_writable
+from kanegen.paths import require_writable
 from kanegen.reporting.sections import report_page, require_packages
 from kanegen.reporting.subject import Subject
 from kanegen.solve import IntegrationError, Solution

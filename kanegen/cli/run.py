@@ -31,7 +31,7 @@ from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
 from kanegen.display import value_text
 from kanegen.errors import ModelError
 from kanegen.model.expressions import symbol_name
-from kanegen.pages import require_writable
+from kanegen.paths import require_writable
 from kanegen.pipeline import build
 from kanegen.solve import Solution, Solver
 from kanegen.solve.feedback.closed_loop import own_inputs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import click
@@ -15,7 +14,7 @@ from kanegen.bench.modelfile import ModelFile
 from kanegen.bench.tables import make_table
 from kanegen.cli.arguments import model_argument, print_line
 from kanegen.derivation import Equations, derive
-from kanegen.derivation.typeset import default_quantities
+from kanegen.derivation.typeset import default_quantities, entries, size_row, split
 from kanegen.program.catalogue import ATTRIBUTES
 
 QUANTITIES = ("qdot", "udot", "sdot", *(name for name in ATTRIBUTES if hasattr(Equations, name)))
@@ -54,37 +53,18 @@ def _size_table(equations: Equations, selected: list[Any]) -> Table:
     model = equations.model
     counts = {"n_q": model.coordinates, "n_u": model.speeds, "n_s": model.states, "n_p": model.parameters}
     sizes = ", ".join(f"{name} = {len(items)}" for name, items in counts.items() if items or name != "n_s")
-    shapes = [" x ".join(map(str, quantity.shape)) or "scalar" for quantity in selected]
-    rows = [(item.name, shape, str(item.operation_count)) for item, shape in zip(selected, shapes, strict=True)]
-    rows.append(("right-hand side, the solve included", "", str(equations.operation_count)))
+    rows = [*map(size_row, selected), ("right-hand side, the solve included", "", str(equations.operation_count))]
     return make_table(f"{model.name}: {sizes}", ("quantity", "shape", "operations"), rows, right=("operations",))
 
 
-def _parts(quantity: Any) -> tuple[list[tuple[Any, Any]], Any]:
-    """Named subexpressions, none for a small quantity, and the expression that contains them."""
-    if quantity.operation_count > LARGEST_SHOWN:
-        replacements, expression = quantity.to_sympy(cse=True)
-        return list(replacements), expression
-    return [], quantity.to_sympy()
-
-
-def _entries(quantity: Any, expression: Any) -> list[tuple[str, Any]]:
-    """Every entry with its index, ``Q[0, 1]``."""
-    if not quantity.shape:
-        return [(quantity.name, expression)]
-    indices = itertools.product(*map(range, quantity.shape))
-    names = [f"{quantity.name}[{', '.join(map(str, index))}]" for index in indices]
-    return list(zip(names, expression, strict=True))
-
-
 def _text_lines(quantity: Any) -> list[str]:
-    replacements, expression = _parts(quantity)
+    replacements, expression = split(quantity, LARGEST_SHOWN)
     lines = [f"{symbol} = {text(value)}" for symbol, value in replacements]
-    lines += [f"{name} = {text(value)}" for name, value in _entries(quantity, expression) if value != 0]
+    lines += [f"{name} = {text(value)}" for name, value in entries(quantity, expression) if value != 0]
     return [*lines, ""]
 
 
 def _latex_lines(quantity: Any) -> list[str]:
-    replacements, expression = _parts(quantity)
+    replacements, expression = split(quantity, LARGEST_SHOWN)
     lines = [f"{vlatex(symbol)} = {vlatex(value)}" for symbol, value in replacements]
     return [*lines, f"{quantity.name.replace('_', '-')} = {vlatex(expression)}", ""]

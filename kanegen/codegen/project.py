@@ -39,15 +39,6 @@ class Control(NamedTuple):
     high: float
 
 
-class Law(NamedTuple):
-    """One value of the function ``laws``: its slot among the inputs, sample time (None: continuous) and delay, s."""
-
-    slot: int
-    name: str
-    sample_time: float | None
-    delay: float
-
-
 class LawClock(NamedTuple):
     """A clock of sampled laws: sample time and delay, s."""
 
@@ -56,8 +47,22 @@ class LawClock(NamedTuple):
 
     @property
     def waiting(self) -> int:
-        """The largest number of samples that do not act yet, and one more that does."""
+        """The largest number of samples that do not act yet, one that acts, and one more for rounding errors."""
         return math.ceil(self.delay / self.sample_time) + 2
+
+
+class Law(NamedTuple):
+    """One value of the function ``laws``: its slot among the inputs, sample time (None: continuous) and delay, s."""
+
+    slot: int
+    name: str
+    sample_time: float | None
+    delay: float
+
+    @property
+    def clock(self) -> LawClock | None:
+        """The clock of its samples."""
+        return None if self.sample_time is None else LawClock(self.sample_time, self.delay)
 
 
 class PlacedLaw(NamedTuple):
@@ -70,11 +75,9 @@ class PlacedLaw(NamedTuple):
 
 def _of_laws(laws: Sequence[Law]) -> dict[str, Any]:
     """What the templates need: the clocks of sampled laws, and the laws with the index of their clock."""
-    times = [(law.sample_time, law.delay) for law in laws if law.sample_time is not None]
-    clocks = [LawClock(*pair) for pair in dict.fromkeys(times)]
-    numbers = {pair: k for k, pair in enumerate(dict.fromkeys(times))}
-    placed = [PlacedLaw(law.slot, law.name, numbers.get((law.sample_time or 0.0, law.delay), -1)) for law in laws]
-    return {"laws": placed, "law_clocks": clocks, "continuous_laws": any(law.clock < 0 for law in placed)}
+    clocks = list(dict.fromkeys(law.clock for law in laws if law.clock is not None))
+    placed = [PlacedLaw(law.slot, law.name, -1 if law.clock is None else clocks.index(law.clock)) for law in laws]
+    return {"laws": placed, "law_clocks": clocks, "continuous_laws": any(law.clock is None for law in laws)}
 
 
 class Stabilized(NamedTuple):

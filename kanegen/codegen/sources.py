@@ -14,9 +14,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
-from typing import Final
-
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from typing import Any, Final
 
 from kanegen.codegen.methods import tableaux
 from kanegen.codegen.methods.table import IMPLICIT, METHODS
@@ -119,8 +117,11 @@ LITERAL_WIDTH = 90
 
 
 @cache
-def environment() -> Environment:
-    """The environment that renders every template; created once per process."""
+def environment() -> Any:
+    """The ``jinja2.Environment`` that renders every template; created once per process."""
+    # A model from the cache needs no templates.
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
     result = Environment(
         loader=FunctionLoader(_template_text),
         undefined=StrictUndefined,
@@ -143,7 +144,8 @@ def render(template: str, **context: object) -> str:
     jinja2.TemplateNotFound, jinja2.UndefinedError
         If there is no such template, or if it uses a name that is not in ``context``.
     """
-    return environment().get_template(template).render(**context)
+    text: str = environment().get_template(template).render(**context)
+    return text
 
 
 def runtime_headers(methods: Iterable[str] = tuple(METHODS)) -> dict[str, str]:

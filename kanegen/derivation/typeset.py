@@ -54,15 +54,30 @@ def quantity_latex(quantity: Any) -> tuple[Latex, str]:
     return Latex(_equation(quantity, cells)), _notice(quantity.name, left_out)
 
 
-def named_parts(quantity: Any) -> tuple[list[tuple[Any, Any]], list[tuple[str, Any]]]:
-    """Common subexpressions with their symbols, and every entry with its name, ``Q_{0,1}``, in terms of them."""
+def split(quantity: Any, largest: int = 0) -> tuple[list[tuple[Any, Any]], Any]:
+    """Common subexpressions with their symbols, and the quantity in terms of them.
+
+    A quantity with up to ``largest`` operations is left whole.
+    """
+    if quantity.operation_count <= largest:
+        return [], quantity.to_sympy()
     replacements, expression = quantity.to_sympy(cse=True)
+    return list(replacements), expression
+
+
+def entries(quantity: Any, expression: Any, latex: bool = False) -> list[tuple[str, Any]]:
+    """Every entry of an expression of :func:`split` with its name, ``Q[0, 1]``, in LaTeX ``Q_{0,1}``."""
+    name = _name(quantity.name) if latex else quantity.name
     if not quantity.shape:
-        return list(replacements), [(quantity.name, expression)]
-    name = _name(quantity.name)
-    places = itertools.product(*map(range, quantity.shape))
-    names = [f"{name}_{{{','.join(map(str, place))}}}" for place in places]
-    return list(replacements), list(zip(names, expression, strict=True))
+        return [(name, expression)]
+    places = [map(str, place) for place in itertools.product(*map(range, quantity.shape))]
+    names = [f"{name}_{{{','.join(place)}}}" if latex else f"{name}[{', '.join(place)}]" for place in places]
+    return list(zip(names, expression, strict=True))
+
+
+def size_row(quantity: Any) -> tuple[str, str, str]:
+    """Name, shape and number of operations of a quantity for a table."""
+    return quantity.name, " x ".join(map(str, quantity.shape)) or "scalar", str(quantity.operation_count)
 
 
 def quantity_display(quantity: Any) -> str:
@@ -78,8 +93,7 @@ def equations_table(equations: Any) -> Table:
     for name in default_quantities(equations.model):
         quantity = getattr(equations, name)
         formula, notice = quantity_latex(quantity)
-        shape = " x ".join(map(str, quantity.shape)) or "scalar"
-        rows.append((name, shape, str(quantity.operation_count), formula))
+        rows.append((*size_row(quantity), formula))
         notes += [notice] if notice else []
     title = f"Equations of {equations.model.name}: {'M' if equations.model.is_accelerated else 'Q'} u' = P"
     title += " + J^T lambda, J u' = b" if equations.model.constraints else ""

@@ -7,6 +7,7 @@ methods of its class; a new law is a new class in this module, listed in :data:`
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Final, Self
@@ -50,24 +51,25 @@ AT_LEAST_ONE: Final = {"least": 1.0}
 FRACTION: Final = {"least": 0.0, "greatest": 1.0}
 
 
+@dataclass(frozen=True)
 class Law:
     """A record with values; None means that a value was not given."""
 
     def values(self) -> tuple[Value, ...]:
         """The values that were given, with their admissible intervals."""
-        given = ((item, getattr(self, item.name)) for item in fields(self) if item.metadata)  # type: ignore[arg-type]
+        given = ((item, getattr(self, item.name)) for item in fields(self) if item.metadata)
         return tuple(Value(item.name, value, **item.metadata) for item, value in given if value is not None)
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
         """The record with other values, by name; others than its own are ignored."""
-        return replace(self, **{value.name: values[value.name] for value in Law.values(self)})  # type: ignore[type-var]
+        return replace(self, **{value.name: values[value.name] for value in Law.values(self)})
 
     def option_problem(self) -> str:
         """The problem of arguments that are not values; empty if there is none."""
         return ""
 
 
-class ContactLaw(Law):
+class ContactLaw(Law, ABC):
     """Base class of the laws of a gap. The defaults are those of a law that prescribes the acceleration of its row.
 
     ``conserves_energy`` is True if the energy is constant while the contact is closed, between impacts.
@@ -90,9 +92,9 @@ class ContactLaw(Law):
         """Newton's coefficient of restitution."""
         return sympy.S.Zero
 
+    @abstractmethod
     def target(self, gap: Any, rate: Any, level: int) -> Any:
         """The prescribed acceleration of the closed row; zero if the law gives a force."""
-        raise NotImplementedError
 
     def force(self, x: Any, rate: Any) -> Any:
         """The force, N, at the penetration x and its rate; zero if the force is a multiplier."""
@@ -108,9 +110,9 @@ class CompliantLaw(ContactLaw):
 
     quantity: str
 
+    @abstractmethod
     def response(self, x: Any, rate: Any) -> Any:
         """Force or acceleration at the penetration x and its rate; has the sign of x if both are small."""
-        raise NotImplementedError
 
     @property
     def gives_force(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.errors import SolveError, brief
+from kanegen.errors import SolveError, brief, text_of
 from kanegen.solve.solution import Solution
 
 
@@ -39,7 +39,7 @@ def drift(solutions: Any, *, ax: Any = None) -> Any:
     """
     from kanegen.solve.solution.drawing import given_axes, is_figure, label_time, make_axes
 
-    named = labeled(solutions)
+    named = by_label(solutions)
     found = {label: drift_of(solution) for label, solution in named.items()}
     titles = list(dict.fromkeys(title for errors in found.values() for title in errors))
     if not titles:
@@ -59,16 +59,22 @@ def drift(solutions: Any, *, ax: Any = None) -> Any:
     return given_axes(ax, axes)
 
 
-def labeled(solutions: Any) -> dict[str, Solution]:
+def by_label(solutions: Any) -> dict[str, Solution]:
     """Solutions by label. Raises `SolveError` for anything that is no solution or mapping of solutions."""
-    named = dict(solutions) if isinstance(solutions, Mapping) else {"": solutions}
+    named = {text_of(x): y for x, y in solutions.items()} if isinstance(solutions, Mapping) else {"": solutions}
     for label, solution in named.items():
-        if not isinstance(solution, Solution):
-            of = f" of {label!r}" if label else ""
-            raise SolveError(f"the solution{of} is {brief(solution)}; expected a Solution, or a mapping from labels")
+        require_solution(
+            solution, f"the solution of {label!r}" if label else "the solution", ", or a mapping from labels"
+        )
     if not named:
         raise SolveError("there are no solutions to plot: the mapping is empty")
     return named
+
+
+def require_solution(solution: Any, what: str = "the solution", alternative: str = "") -> None:
+    """Raise `SolveError` for anything that is no solution."""
+    if not isinstance(solution, Solution):
+        raise SolveError(f"{what} is {brief(solution)}; expected a Solution{alternative}")
 
 
 def drift_of(solution: Solution) -> dict[str, Array]:

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.arrays import Array
-from kanegen.errors import SolveError, brief
+from kanegen.errors import SolveError, brief, text_of
 from kanegen.solve.analysis.continuation import Branch
 from kanegen.solve.analysis.equilibrium import NEUTRAL, SLOWEST, Equilibrium
 from kanegen.solve.analysis.linearize import Linearization
 from kanegen.solve.values import real_array
+from kanegen.units import labeled
 
 KINDS: Final = ("parts", "plane")
 """Real and imaginary parts over the parameter, or eigenvalues in the complex plane."""
@@ -62,16 +63,19 @@ def modes(
     at = None if values is None else real_array(values, "values")
     if at is not None and at.shape != (len(listed),):
         raise SolveError(f"values has shape {at.shape}; expected ({len(listed)},), one for each state")
-    chosen = kind or ("plane" if at is None else "parts")
-    if chosen not in KINDS or (at is None and chosen == "parts"):
+    chosen = ("plane" if at is None else "parts") if kind is None else kind
+    if not isinstance(chosen, str) or chosen not in KINDS or (at is None and chosen == "parts"):
         expected = " or ".join(map(repr, KINDS)) if at is not None else "'plane', because there are no values"
         raise SolveError(f"kind is {brief(kind)}; expected {expected}")
     curves = connected([state.eigenvalues for state in listed])
     axes = make_axes(ax, 2 if chosen == "parts" else 1, "plot.modes", height=2.6 if chosen == "parts" else 4.2)
+    unit = states.unit if isinstance(states, Branch) else None
+    if unit is not None:
+        at, parameter = unit.display(at), labeled(parameter, unit.label)
     if chosen == "parts" and at is not None:
-        _draw_parts(axes, curves, at, parameter)
+        _draw_parts(axes, curves, at, text_of(parameter))
     else:
-        _draw_plane(axes[0], curves, at, parameter)
+        _draw_plane(axes[0], curves, at, text_of(parameter))
     return given_axes(ax, axes)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kanegen.plot.drift import labeled
+from kanegen.plot.drift import by_label
 
 
 def phase(solutions: Any, x: Any, y: Any, *, ax: Any = None) -> Any:
@@ -34,7 +34,7 @@ def phase(solutions: Any, x: Any, y: Any, *, ax: Any = None) -> Any:
     from kanegen.solve.solution.curves import Curves
     from kanegen.solve.solution.drawing import make_axes
 
-    pairs = {label: Curves(solution).pair(x, y) for label, solution in labeled(solutions).items()}
+    pairs = {label: Curves(solution).pair(x, y) for label, solution in by_label(solutions).items()}
     axis = make_axes(ax, 1, "plot.phase", height=4.0)[0]
     for label, (across, up) in pairs.items():
         (line,) = axis.plot(across.values, up.values, label=label, linewidth=1.2)

@@ -9,9 +9,11 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError, brief
-from kanegen.plot.drift import labeled
-from kanegen.solve.values import real_array
+from kanegen.plot.drift import require_solution
+from kanegen.solve.values import flag, real_array
 
+MOST = 10_000
+"""Largest number of times that are given by their number."""
 LIGHTEST = 0.2
 """Share of the color at the first time; the last one has all of it."""
 
@@ -48,10 +50,12 @@ def strobe(solution: Any, points: Callable[..., Any], *, times: Any = 12, traces
     """
     from kanegen.solve.solution.drawing import make_axes
 
-    labeled(solution)
+    require_solution(solution)
+    if not callable(points):
+        raise SolveError(f"points is {brief(points)}; expected a function of the coordinates that returns pairs (x, y)")
     instants = _instants(solution, times)
     axis = make_axes(ax, 1, "plot.strobe", height=4.0)[0]
-    if traces:
+    if flag(traces, "traces"):
         path = _positions(solution, points, np.linspace(instants[0], instants[-1], 400))[-1]
         axis.plot(*path, color="tab:orange", linewidth=0.8, label="path")
     places = _positions(solution, points, instants)
@@ -63,11 +67,11 @@ def strobe(solution: Any, points: Callable[..., Any], *, times: Any = 12, traces
 
 
 def _instants(solution: Any, times: Any) -> Array:
-    if isinstance(times, int) and times > 0:
+    if isinstance(times, int) and 0 < times <= MOST:
         return np.linspace(solution.t[0], solution.t[-1], times)
     instants = real_array(times, "times")
     if instants.ndim != 1 or not instants.size:
-        raise SolveError(f"times is {brief(times)}; expected times (n,) in s, or a positive number of times")
+        raise SolveError(f"times is {brief(times)}; expected times (n,) in s, or a number of times from 1 to {MOST}")
     return instants
 
 
@@ -77,8 +81,8 @@ def _positions(solution: Any, points: Callable[..., Any], times: Array) -> Array
     try:
         places = [[np.broadcast_to(real_array(part, "points"), times.shape) for part in pair] for pair in pairs]
         array = np.array(places)
+        if array.shape[1:] != (2, times.size):
+            raise ValueError(array.shape)
     except (TypeError, ValueError) as error:
         raise SolveError(f"points returned {brief(pairs)}; expected pairs (x, y) of numbers or arrays (n,)") from error
-    if array.ndim != 3 or array.shape[1] != 2:
-        raise SolveError(f"points returned {brief(pairs)}; expected pairs (x, y) of numbers or arrays (n,)")
     return array

@@ -9,7 +9,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
-from kanegen.errors import SolveError, brief
+from kanegen.errors import SolveError, brief, text_of
 from kanegen.solve import Solution, Solver
 from kanegen.solve.values import names_in, positive, real_array, require_none, unknown
 
@@ -80,8 +80,8 @@ def work_precision(
     from kanegen.solve.solution.drawing import make_axes
 
     named = _solvers(solvers)
-    if work not in WORK:
-        raise SolveError(unknown(str(work), tuple(WORK), "kind of work"))
+    if not isinstance(work, str) or work not in WORK:
+        raise SolveError(unknown(text_of(work), tuple(WORK), "kind of work"))
     settings = _settings(methods, tolerances, steps)
     arguments = {"t_span": t_span, "q0": q0, "u0": u0, **options}
     first = next(iter(named.values()))
@@ -104,7 +104,7 @@ def work_precision(
 
 
 def _solvers(given: Any) -> dict[str, Solver]:
-    named = dict(given) if isinstance(given, Mapping) else {"": given}
+    named = {text_of(x): y for x, y in given.items()} if isinstance(given, Mapping) else {"": given}
     if not named or not all(isinstance(solver, Solver) for solver in named.values()):
         raise SolveError(f"solvers is {brief(given)}; expected a Solver, or a mapping from labels to solvers")
     return named
@@ -116,9 +116,13 @@ def _settings(methods: Any, tolerances: Any, steps: Any) -> dict[str, tuple[str,
 
     explicit = tuple(name for name in ADAPTIVE if name not in IMPLICIT)
     names = explicit if methods is None else names_in(methods, "methods")
+    if not names:
+        raise SolveError(f"methods is {brief(methods)}; expected names of methods")
     known = (*ADAPTIVE, *FIXED_STEP)
     require_none([unknown(name, known, "method") for name in names if name not in known])
     values = TOLERANCES if tolerances is None else _numbers(tolerances, "tolerances")
+    if not values:
+        raise SolveError(f"tolerances is {brief(tolerances)}; expected positive numbers")
     sizes = _numbers(steps, "steps")
     fixed = [name for name in names if name in FIXED_STEP]
     if fixed and not sizes:
@@ -135,7 +139,7 @@ def _numbers(given: Any, what: str) -> tuple[float, ...]:
 def _last(state: Any) -> Array:
     """The last state of a solution, or a state (q, u) or (q, u, s), as one array."""
     parts = state.last[1:] if isinstance(state, Solution) else state
-    if not isinstance(parts, (tuple, list)):
+    if not isinstance(parts, (tuple, list)) or not parts:
         raise SolveError(f"reference is {brief(state)}; expected a Solution, (q, u) or (q, u, s)")
     return np.concatenate([real_array(part, "reference").ravel() for part in parts])
 

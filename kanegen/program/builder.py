@@ -267,6 +267,7 @@ class FunctionSpec:
     ``default``: the function is compiled unless the user names others; ``companions`` are compiled with it.
     ``forms``: the forms of the equations that have the function and always compile it; empty: all forms have it.
     ``shape``: names of the sizes of the result; () for a number.
+    ``unit``: the coherent SI unit of all values of the result; empty if it depends on the model.
     ``attribute``: a solver has an attribute of this name, a function of (t, q, u, r=None, out=None).
     ``on_request``: only the user calls the function; no method of the solver, such as integrate, evaluates it.
     ``every_run``: any integration can evaluate the function.
@@ -283,6 +284,7 @@ class FunctionSpec:
     forms: tuple[str, ...] = ()
     companions: tuple[str, ...] = ()
     shape: tuple[str, ...] = ()
+    unit: str = ""
     attribute: bool = False
     on_request: bool = False
     every_run: bool = False

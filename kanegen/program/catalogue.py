@@ -127,9 +127,9 @@ _DEFAULT: Final = (
     _quantity(
         "multipliers", "n_c", "multipliers of the constraint rows, Q u' = P + J^T lambda", multipliers, group="forces"
     ),
-    _quantity("kinetic_energy", "", "kinetic energy", group="energies", requires=_unsplit),
-    _quantity("potential_energy", "", "potential energy", group="energies", requires=_no_potential),
-    _quantity("energy", "", "kinetic and potential energy", group="energies", requires=_no_potential),
+    _quantity("kinetic_energy", "", "kinetic energy", group="energies", unit="J", requires=_unsplit),
+    _quantity("potential_energy", "", "potential energy", group="energies", unit="J", requires=_no_potential),
+    _quantity("energy", "", "kinetic and potential energy", group="energies", unit="J", requires=_no_potential),
     _quantity("momentum", "n_u", "generalized momenta Q u + N"),
     _level(residuals, "residuals of the constraints: phi and invariants, then phi' and psi", "position", "velocity"),
     _level(displacements, "S of dq = S w: columns of C in q' = C u + D, then gradients of the invariants", "position"),
@@ -159,6 +159,12 @@ _DEFAULT: Final = (
     ),
     FunctionSpec("laws", "inputs with a feedback law", feedback.laws, requires=feedback.no_laws, every_run=True),
     FunctionSpec("law_limits", "limits of the feedback laws", feedback.law_limits, requires=feedback.no_limits),
+    FunctionSpec(
+        "unlimited_laws",
+        "inputs with a feedback law, without dead bands and saturation",
+        feedback.unlimited_laws,
+        requires=feedback.no_limits,
+    ),
     _plant(controls.control_forces, "generalized forces of unit controls, a row for each"),
     _plant(controls.kinematics, "[C D c] of q' = C u + D and q'' = C u' + c"),
 )
@@ -169,7 +175,7 @@ _ON_REQUEST: Final = (
     _quantity("N", "n_u", "momenta at u = 0"),
     _quantity("L", "n_u", "inertia forces at u' = 0"),
     _quantity("F", "n_u", "generalized active forces"),
-    _quantity("linear_momentum", "3", "sum m v of all bodies, in the inertial frame", requires=_no_bodies),
+    _quantity("linear_momentum", "3", "sum m v of all bodies, in the inertial frame", unit="N s", requires=_no_bodies),
     _quantity("Dm", "n_u n_u", "matrix of the velocity form Q u' + Dm u = e, Q' = Dm + Dm^T", momenta_quantity("Dm")),
     _quantity("e", "n_u", "right side of the velocity form Q u' + Dm u = e", momenta_quantity("e")),
     FunctionSpec(
@@ -202,8 +208,8 @@ _OF_FORMS: Final = (
     FunctionSpec("speeds_from_momentum", "speeds u of the momenta", forms=MOMENTUM_FORMS, every_run=True),
     FunctionSpec("momentum_rhs", "q' and mom' of the momenta", forms=MOMENTUM_FORMS, every_run=True),
     _of_form("reduced_momentum", "n_i", "momenta A2 (Q u + N)", "momentum", **_REDUCED, on_request=False, derives=True),
-    _of_form("hamiltonian", "", "H = K2 - K0 + V", "hamilton"),
-    _of_form("jacobi_integral", "", "h = sum q' K_q' - K + V", "hamilton"),
+    _of_form("hamiltonian", "", "H = K2 - K0 + V", "hamilton", unit="J"),
+    _of_form("jacobi_integral", "", "h = sum q' K_q' - K + V", "hamilton", unit="J"),
 )
 
 CATALOGUE: Final[Mapping[str, FunctionSpec]] = MappingProxyType(

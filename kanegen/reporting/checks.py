@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from kanegen.display import Table, escape, facts, names, values
+from kanegen.display import escape
 from kanegen.errors import VerificationError
 from kanegen.plot import modes
 from kanegen.reporting.figures import figure
 from kanegen.reporting.mathml import table_html
 from kanegen.reporting.subject import Subject
-from kanegen.solve.values import short
 from kanegen.verification import Report, verify
 
 
@@ -26,25 +26,13 @@ def equilibrium(subject: Subject) -> Iterator[str]:
         given = {} if start["r"] is None else dict(zip(d.inputs, start["r"], strict=True))
         r = {name: float(value) for name, value in given.items() if name not in owned}
         found = solver.equilibrium(start["q"], t=start["t"], s0=start["s"], r=r or None)
-    rows = [
-        ("state", values(found.values)),
-        ("stability", found.stability),
-        ("neighboring equilibria", names(found.undetermined) if not found.isolated else "none"),
-        ("contacts", names(f"{name}: {state.mode}" for name, state in found.contacts.items())),
-        ("largest residual", f"{max(map(abs, found.residuals.values()), default=0.0):.2e}"),
-    ]
-    yield table_html(facts("The equilibrium that was found from the start", rows))
-    multipliers = [(short(label), f"{value:.6g}") for label, value in found.multipliers.items()]
-    if multipliers:
-        headings = ("constraint", "multiplier")
-        yield table_html(Table.of("Multipliers", headings, multipliers, right=headings[1:]))
+    yield table_html(replace(found.overview(), title="The equilibrium that was found from the start"))
+    yield from map(table_html, found.details())
     if found.linear is None:
-        yield f'<p class="missing">There is no linear model: {escape(found.reason)}.</p>'
         return
     if not len(found.eigenvalues):
         yield "<p>The linear model has no states: contacts and constraints leave no motion, and no eigenvalues.</p>"
         return
-    yield table_html(found.linear.eigenvalue_table())
     yield figure(lambda drawn: modes(found, ax=drawn), "eigenvalues in the complex plane", panel=3.4)
 
 

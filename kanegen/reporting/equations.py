@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from sympy.physics.vector import dynamicsymbols
 from sympy.physics.vector.printing import vlatex
 
 from kanegen.derivation import Equations
-from kanegen.derivation.typeset import default_quantities, named_parts, quantity_latex
+from kanegen.derivation.typeset import default_quantities, entries, quantity_latex, size_row, split
 from kanegen.display import Latex, Table, escape
 from kanegen.errors import BuildError
 from kanegen.forms import FORMS
@@ -106,9 +106,10 @@ def _summary(name: str) -> str:
 
 def _large(quantity: Any) -> Iterator[str]:
     """The entries of a large quantity with their common subexpressions, to be opened."""
-    definitions, entries = named_parts(quantity)
-    texts: Sequence[str] = [rf"{vlatex(symbol)} = {vlatex(value)}" for symbol, value in definitions]
-    texts = [*texts, *(rf"{name} = {vlatex(value)}" for name, value in entries if value != 0)]
+    definitions, expression = split(quantity)
+    texts = [f"{vlatex(symbol)} = {vlatex(value)}" for symbol, value in definitions]
+    named = entries(quantity, expression, latex=True)
+    texts += [f"{name} = {vlatex(value)}" for name, value in named if value != 0]
     count = f"{len(definitions)} common subexpressions and {len(texts) - len(definitions)} entries that are not zero"
     if len(texts) > MOST_FORMULAS:
         yield f"<p>Entries that are too long are dots. With {count} the formulas are too many for a page: "
@@ -124,11 +125,9 @@ def counts(subject: Subject) -> Iterator[str]:
     rows = []
     for name in shown_quantities(subject.model):
         try:
-            quantity = getattr(subject.equations, name)
+            rows.append(size_row(getattr(subject.equations, name)))
         except BuildError:
             continue
-        shape = " x ".join(map(str, quantity.shape)) or "scalar"
-        rows.append((name, shape, str(quantity.operation_count)))
     headings = ("quantity", "shape", "operations")
     yield table_html(Table("Quantities, each by itself", headings, tuple(rows), right=("operations",)))
     if subject.has_solver:

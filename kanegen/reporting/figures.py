@@ -8,12 +8,10 @@ from io import BytesIO
 from typing import Any, Final
 
 from kanegen.display import escape
+from kanegen.solve.solution.drawing import BESIDES, PANEL, WIDTH
 
 LARGEST: Final = 1_000_000
 """Bytes of a drawing with lines (SVG); figures with more points are pictures (PNG)."""
-
-WIDTH, PANEL, BESIDES = 8.0, 1.9, 0.8
-"""Width of a figure, height of a panel, and height of what is above and below the panels, in inches."""
 
 
 def figure(draw: Callable[[Any], Any], text: str, panel: float = PANEL) -> str:

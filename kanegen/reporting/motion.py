@@ -76,7 +76,7 @@ def _forces(subject: Subject) -> Iterator[str]:
 def _largest(name: str, curves: Sequence[Curve]) -> Table:
     """The largest magnitude of each force and when it acts."""
     rows = []
-    for curve in curves:
+    for curve in (curve.displayed() for curve in curves):
         known = np.abs(np.nan_to_num(curve.values, nan=0.0))
         at = int(known.argmax()) if known.size else 0
         rows.append((curve.label, *((f"{curve.values[at]:.6g}", f"{curve.t[at]:.6g}") if known.size else ("-", "-"))))

@@ -13,10 +13,12 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.backends.protocol import Build
 from kanegen.codegen.description import REACTION, Description
-from kanegen.model import Baumgarte, Projection
+from kanegen.model import Baumgarte, Model, Projection
+from kanegen.model.description import SystemDescription
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.values import by_array, known_name, state_arrays
+from kanegen.units import Units
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ class Evaluation:
     extension: Build
     parameters: Mapping[str, float | None]
     initial: Mapping[str, float]
+    model: SystemDescription | None
     stabilization: Baumgarte | Projection | None
     _functions: CompiledFunctions
     _rhs_name: str
@@ -105,6 +108,11 @@ class Evaluation:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         # With obj=self, a traceback of Python would repeat the hint.
         raise AttributeError(f"a Solver has no attribute {name!r}{hint}", name=name, obj=None)
+
+    @property
+    def units(self) -> Units:
+        """The units of the model by names, for display; empty if it has none, or was not kept in a pickle."""
+        return self.model.all_units if isinstance(self.model, Model) else Units()
 
     def _value(self, name: str, t: Any, q: Any, u: Any, r: Any, s: Any = None) -> Any:
         return self._functions.get(name).value(t, q, u, self._functions.with_laws([name], t, q, u, r, s), s)

@@ -42,6 +42,7 @@ class CompiledFunctions:
         self._made_from, self.description = (extension, description, parameters, gains, dict(initial)), description
         self._initial = initial
         self._read: dict[tuple[str, ...], frozenset[int]] = {}
+        self._beside: dict[tuple[str, ...], Array] = {}
         self._unset = frozenset(np.flatnonzero(np.isnan(parameters)).tolist())
         defaults = [np.nan if slot.default is None else slot.default for slot in description.input_slots]
         self._defaults: Array = description.input_layout.array(np.array(defaults, dtype=np.float64), states=np.nan)
@@ -103,7 +104,15 @@ class CompiledFunctions:
     @property
     def law_values(self) -> Callable[..., Any] | None:
         """The function of (t, q, u, r, s) with the values of all feedback laws; None without laws."""
-        return self.get("laws").value if self.description.laws else None
+        return self._laws.value if self.description.laws else None
+
+    @cached_property
+    def _laws(self) -> Any:
+        return self.get("laws")
+
+    @cached_property
+    def _law_slots(self) -> Array:
+        return np.array(list(self.description.laws), dtype=np.intp)
 
     def with_laws(self, names: Iterable[str], t: Any, q: Any, u: Any, r: Any, s: Any) -> Any:
         """``r``; if it is None and one of the functions reads an input with a law, the inputs with the values of laws.
@@ -111,21 +120,32 @@ class CompiledFunctions:
         The result has a row for each state. Raises `SolveError` where one of the functions, or a law, reads an input
         without a default.
         """
-        laws, listed = self.description.laws, tuple(names)
-        if r is not None or self.inputs_read(listed).isdisjoint(laws):
+        listed = tuple(names)
+        if r is not None or self.inputs_read(listed).isdisjoint(self.description.laws):
             return r
-        values = self._values_by_default(listed)[: len(self.description.inputs)]
-        law_values = np.asarray(self.get("laws").value(t, q, u, None, s))
-        array: Array = np.empty((*law_values.shape[:-1], values.size))
-        array[:] = values
-        array[..., list(laws)] = law_values
-        missing = [name for name, x in zip(self.description.inputs, array.T, strict=True) if np.isnan(x).any()]
-        if missing:
-            raise SolveError(
-                f"{', '.join(listed)} need values of inputs without a default: {', '.join(missing)}; pass r=, or give "
-                "each Input a default or a law"
-            )
+        others = self._beside_laws(listed)
+        values = np.asarray(self._laws.value(t, q, u, None, s))
+        array: Array = np.empty((*values.shape[:-1], others.size))
+        array[:] = others
+        array[..., self._law_slots] = values
         return array
+
+    def _beside_laws(self, names: tuple[str, ...]) -> Array:
+        """The inputs (n_r,) with the defaults that these functions read; those with a law are zero.
+
+        Raises `SolveError` where one of the functions reads an input that has neither.
+        """
+        if names not in self._beside:
+            values = self._values_by_default(names)[: len(self.description.inputs)]
+            values[self._law_slots] = 0.0
+            missing = [name for name, x in zip(self.description.inputs, values, strict=True) if np.isnan(x)]
+            if missing:
+                raise SolveError(
+                    f"{', '.join(names)} need values of inputs without a default: {', '.join(missing)}; pass r=, or "
+                    "give each Input a default or a law"
+                )
+            self._beside[names] = values
+        return self._beside[names]
 
     def with_states(self, r: Any, s: Any) -> Any:
         """The inputs ``r`` followed by the hidden inputs with the states ``s``; ``r`` if no states are given.
@@ -230,7 +250,7 @@ class CompiledFunctions:
         if (problem := self.problem(name)) is not None:
             return refusal(problem)
         call: Callable[..., Any] = getattr(self.get(name), method)
-        if not self.description.laws or self.inputs_read([name]).isdisjoint(self.description.laws):
+        if self.inputs_read([name]).isdisjoint(self.description.laws):
             return call
         return self._ode_with_laws(name, call) if method == "ode" else self._call_with_laws(name, call)
 

@@ -44,7 +44,16 @@ from kanegen.solve.solution import (
     conflict_message,
     inputs_of_run,
 )
-from kanegen.solve.values import initial_time, integral_function, listed, number, positive, state_components, tolerances
+from kanegen.solve.values import (
+    flag,
+    initial_time,
+    integral_function,
+    listed,
+    number,
+    positive,
+    state_components,
+    tolerances,
+)
 
 
 class Options(NamedTuple):
@@ -86,8 +95,7 @@ class Options(NamedTuple):
         whole = isinstance(steps, (int, np.integer)) and not isinstance(steps, bool)
         if steps is not None and not (whole and 1 <= steps <= _MOST_STEPS):
             raise SolveError(f"max_steps is {brief(steps)}; expected an integer from 1 to 2**63 - 1, or None")
-        if not isinstance(self.dense_output, (bool, np.bool_)):
-            raise SolveError(f"dense_output is {brief(self.dense_output)}; expected True or False")
+        flag(self.dense_output, "dense_output")
         if not (isinstance(self.progress, (bool, np.bool_)) or callable(self.progress)):
             raise SolveError(f"progress is {brief(self.progress)}; expected True, False or a function of the time")
         _check_tolerance(self.rtol, "rtol", zero=False)
@@ -174,7 +182,7 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
     d = problem.functions.description
     events = watched_events(d, options.events)
     if problem.loop is not None:
-        problem.loop.check(options.method, start.t, t1)
+        problem.loop.check(options.method)
     events = (*events, *(() if problem.inputs.laws is None else problem.inputs.laws.switches()))
     check_run(problem.functions, events, t1 < start.t, problem.loop is not None and problem.loop.law is None)
     state, tolerance = start[:3], start.tolerance if d.constraints.levels else None
@@ -192,7 +200,9 @@ def _checked_events(problem: Problem, start: RunStart, t1: float, options: Optio
     return events
 
 
-def _record(solver: Evaluation, span: tuple[float, float], options: Options, control: ControlOptions) -> RunRecord:
+def _record(
+    solver: Evaluation, span: tuple[float, float], options: Options, control: ControlOptions, held: tuple[str, ...]
+) -> RunRecord:
     stabilization = solver.stabilization
 
     def given() -> dict[str, Any]:
@@ -200,7 +210,7 @@ def _record(solver: Evaluation, span: tuple[float, float], options: Options, con
         del own["progress"]
         return {"t_span": span, "stabilization": stabilization, **own}
 
-    return RunRecord.of(solver, given)
+    return RunRecord.of(solver, held, given)
 
 
 def _span(t_span: Any, start: float | None) -> tuple[float, float]:
@@ -291,7 +301,7 @@ def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> S
 
 def _not_finite(problem: Problem, last: tuple[Any, ...]) -> str | None:
     """The message on an entry of the right-hand side or its Jacobian that is not finite; None if all are finite."""
-    if problem.momenta is not None or problem.loop is not None or problem.inputs.is_sampled:
+    if problem.momenta is not None or problem.loop is not None or problem.inputs.held:
         return None
     t, q, u, *s = last
     try:
@@ -414,7 +424,7 @@ class Integrable(Evaluation):
             that is violated at the start, a guard that is zero everywhere). It names the contact or event; its
             ``solution`` holds the part that was integrated, with the status.
         IntegrationInterrupted
-            A `KeyboardInterrupt` with the same ``solution``.
+            A `KeyboardInterrupt` with the same ``solution``; a `KeyboardInterrupt` before the run has begun has none.
         """
         rtol, atol = self._tolerances(rtol, atol, control)
         stepping = (method, rtol, atol, step, first_step, max_step, max_steps, t_eval)
@@ -440,7 +450,8 @@ class Integrable(Evaluation):
         if loop is None and FORMS[self.description.form].momenta:
             momenta = RunMomenta(functions, r, self._inputs_needed())
         solver = self.__dict__.setdefault("_reference", SolverReference(self))
-        record = _record(self, (start.t, t1), options, control)
+        held = (*self.description.input_names(inputs.held), *(loop.names if loop and loop.sampled else ()))
+        record = _record(self, (start.t, t1), options, control, held)
         return Problem(functions, function, inputs, self.residuals, projection, momenta, loop, s0, solver, record)
 
     def consistent_controls(

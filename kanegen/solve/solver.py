@@ -13,9 +13,9 @@ from kanegen.backends.protocol import Build
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
 from kanegen.codes import Status
-from kanegen.errors import SolveError, brief
+from kanegen.errors import SolveError
 from kanegen.graph.ranks import independent_rows
-from kanegen.model import Baumgarte, Model, Projection
+from kanegen.model import Baumgarte, Projection
 from kanegen.model.description import SystemDescription
 from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
@@ -33,6 +33,7 @@ from kanegen.solve.values import (
     Variables,
     by_array,
     by_name,
+    flag,
     gain_values,
     initial_values,
     number,
@@ -41,7 +42,6 @@ from kanegen.solve.values import (
     short,
     without_surplus,
 )
-from kanegen.units import Units
 
 Names = tuple[str, ...]
 
@@ -157,9 +157,7 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
         Raises `SolveError` for unknown names (with similar names) and for values that are not finite numbers.
         """
         known = (*self.description.parameters, *self.description.spare_parameters)
-        if not isinstance(strict, bool):
-            raise SolveError(f"strict is {brief(strict)}; expected True or False")
-        if not strict:
+        if not flag(strict, "strict"):
             values, named = without_surplus(self.description, {} if values is None else values, named)
         given = by_name({} if values is None else values, known, "parameter")
         given.update(by_name(named, known, "parameter"))
@@ -269,11 +267,6 @@ class Solver(Contacting, Controlled, Continuable, Integrable):
     def operation_count(self) -> int:
         """Operations of one call of ``rhs``, with its linear solve; ``description.functions`` has the other counts."""
         return self.description.functions[self._rhs_name].operations
-
-    @property
-    def units(self) -> Units:
-        """The units of the model by names, for display; empty if it has none, or was not kept in a pickle."""
-        return self.model.all_units if isinstance(self.model, Model) else Units()
 
     def _repr_html_(self) -> str:
         """What a notebook shows: variables, parameters, and the compiled functions with their operation counts."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,16 +134,11 @@ def positive(value: Any, what: str, expected: str = "a positive number") -> floa
     return result
 
 
-def file_path(given: Any, what: str = "path") -> Path:
-    """``given`` as the path of a file or folder. Raises `SolveError` for anything that is not text or a path."""
-    try:
-        path = Path(given)
-        os.fsencode(path)
-    except (TypeError, ValueError) as error:
-        raise SolveError(f"{what} is {brief(given)}; expected the path of a file or folder") from error
-    if not str(given) or "\0" in str(given):
-        raise SolveError(f"{what} is {brief(given)}; expected the path of a file or folder")
-    return path
+def flag(value: Any, what: str) -> bool:
+    """``value`` as True or False. Raises `SolveError` for anything else."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise SolveError(f"{what} is {brief(value)}; expected True or False")
+    return bool(value)
 
 
 def real_array(values: Any, what: str) -> Array:

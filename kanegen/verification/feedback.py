@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import sympy
@@ -10,6 +11,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from kanegen.model.expressions import atoms
 from kanegen.model.inputs import Input
+from kanegen.solve.feedback.laws import UNLIMITED_LAWS
 from kanegen.verification.compiled import Compiled
 from kanegen.verification.report import NotApplicableError, Worst
 from kanegen.verification.states import Numbers, State, numbers
@@ -17,13 +19,17 @@ from kanegen.verification.subject import Subject, slopes
 
 
 def feedback_laws(subject: Subject, worst: Worst) -> str:
-    """``laws`` against the expressions of the user, evaluated by SymPy, and its derivatives against differences."""
+    """``laws`` against the expressions of the user, evaluated by SymPy, and its derivatives against differences.
+
+    In models with limits, ``unlimited_laws`` as well.
+    """
     model = subject.equations.model
     items = [model.inputs[k] for k in model.inputs_with_law]
     if not items:
         raise NotApplicableError("no input has a law")
     subject.require_digits()
     compiled, evaluated = Compiled(subject.solver, stabilized=True), [_evaluated(subject, item) for item in items]
+    unlimited = [_evaluated(subject, replace(item, saturation=None, dead_band=None)) for item in items]
     names = [name for name in compiled.names if name.startswith("laws_")]
     for state in subject.states:
         values = subject.values(state)
@@ -33,6 +39,9 @@ def feedback_laws(subject: Subject, worst: Worst) -> str:
 
         expected = laws(values)
         worst.compare("laws", state, compiled("laws", state), expected, abs(expected) + 1.0)
+        if UNLIMITED_LAWS in compiled.names:
+            expected = numbers(evaluate(state, values) for evaluate in unlimited)
+            worst.compare(UNLIMITED_LAWS, state, compiled(UNLIMITED_LAWS, state), expected, abs(expected) + 1.0)
         for name in names:
             array, slots = _argument(subject, name.removeprefix("laws_"))
 

@@ -80,7 +80,7 @@ def _loads(poses: Poses) -> Iterator[tuple[str, str, Any, Any]]:
 
 
 def _reactions(poses: Poses) -> Iterator[Arrow]:
-    for name, (force, torque) in (poses.motion.wrenches or {}).items():
+    for name, (force, torque) in poses.motion.wrenches.items():
         reaction = poses.model.reactions[name]
         try:
             R = poses.orientation(reaction.frame, poses.motion.times)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
+from operator import add
 from typing import Final
 
 import numpy as np
@@ -47,7 +48,7 @@ def _revolved(profile: Sequence[tuple[float, float]], dark: float = DARK, circle
     """The surface of a profile (r, z) turned about z; ``circles`` are the points of the profile that draw edges."""
     rows, n = len(profile), SEGMENTS + 1
     r, z = np.array(profile, dtype=float).T
-    parts = None
+    parts = []
     for quarter in range(4):
         angle = np.pi / 2 * (quarter + np.linspace(0.0, 1.0, n))
         x, y = np.outer(r, np.cos(angle)), np.outer(r, np.sin(angle))
@@ -58,10 +59,8 @@ def _revolved(profile: Sequence[tuple[float, float]], dark: float = DARK, circle
         meridian = np.column_stack([np.arange(rows - 1) * n, np.arange(1, rows) * n])
         rings = [np.column_stack([row * n + np.arange(n - 1), row * n + np.arange(1, n)]) for row in circles]
         shade = np.full(vertices.shape, dark if quarter % 2 else 1.0)
-        part = Triangles(vertices, shade, faces, np.vstack([meridian, *rings]))
-        parts = part if parts is None else parts + part
-    assert parts is not None
-    return parts
+        parts.append(Triangles(vertices, shade, faces, np.vstack([meridian, *rings])))
+    return reduce(add, parts)
 
 
 def _sphere() -> Triangles:
@@ -119,17 +118,15 @@ def _cuboid() -> Triangles:
 def _plane() -> Triangles:
     """A square of edges 1 in the plane z = 0, with a pattern of squares."""
     n = 10
-    parts = None
+    parts = []
     for i in range(n):
         for j in range(n):
             x, y = i / n - 0.5, j / n - 0.5
             corners = np.array([(x, y, 0), (x + 1 / n, y, 0), (x + 1 / n, y + 1 / n, 0), (x, y + 1 / n, 0)])
             shade = np.full((4, 3), 1.0 if (i + j) % 2 else 0.93)
             edges = np.array([(0, 1), (3, 0)])
-            part = Triangles(corners, shade, np.array([(0, 1, 2), (0, 2, 3)]), edges)
-            parts = part if parts is None else parts + part
-    assert parts is not None
-    return parts
+            parts.append(Triangles(corners, shade, np.array([(0, 1, 2), (0, 2, 3)]), edges))
+    return reduce(add, parts)
 
 
 def _triad() -> Triangles:
@@ -138,15 +135,13 @@ def _triad() -> Triangles:
     arrow = Triangles(shaft.vertices * (0.022, 0.022, 0.8), shaft.shade, shaft.faces, shaft.edges) + Triangles(
         head.vertices * (0.065, 0.065, 0.2) + (0.0, 0.0, 0.8), head.shade, head.faces, head.edges
     )
-    parts = None
+    parts = []
     for axis, color in enumerate(((0.85, 0.1, 0.1), (0.1, 0.6, 0.15), (0.15, 0.3, 0.9))):
         order = np.roll(np.arange(3), axis + 1)
         vertices = np.empty_like(arrow.vertices)
         vertices[:, order] = arrow.vertices
-        part = Triangles(vertices, np.tile(color, (len(vertices), 1)), arrow.faces, arrow.edges)
-        parts = part if parts is None else parts + part
-    assert parts is not None
-    return parts
+        parts.append(Triangles(vertices, np.tile(color, (len(vertices), 1)), arrow.faces, arrow.edges))
+    return reduce(add, parts)
 
 
 def custom(vertices: Array, faces: Array) -> Triangles:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -41,22 +41,21 @@ class Motion:
     nodes: Array
     state: Callable[[Array], tuple[Array, Array, Array]]
     marks: tuple[Mark, ...] = ()
-    wrenches: Mapping[str, tuple[Array, Array]] | None = None
+    wrenches: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
     accelerations: Array | None = None
 
     def rows(self, times: Array) -> Rows:
         """The values of all input arrays of the graph at ``times``."""
         q, u, r = self.state(times)
-        zero = np.zeros(1)
-        n_u, n_aux = len(self.model.speeds), len(self.model.auxiliary_speeds)
-        known = self.accelerations is not None and np.array_equal(times, self.times)
-        udot = list(self.accelerations.T) if self.accelerations is not None and known else [np.full(1, np.nan)] * n_u
+        udot = [np.full(1, np.nan)] * len(self.model.speeds)
+        if self.accelerations is not None and np.array_equal(times, self.times):
+            udot = list(self.accelerations.T)
         return {
             "t": [times],
             "q": list(q.T),
             "u": list(u.T),
             "r": list(r.T),
             "p": [np.array([value]) for value in self.parameters],
-            "aux": [zero] * n_aux,
+            "aux": [np.zeros(1)] * len(self.model.auxiliary_speeds),
             "udot": udot,
         }

@@ -150,8 +150,7 @@ class Poses:
         routes = self.model.geometry.routes
         carrier = self._carrier(point)
         if carrier is not None:
-            source = self._source_position(carrier.source, carrier, times)
-            return source + self._along(carrier.along[::-1], times)
+            return self._source_position(carrier, times) + self._along(carrier.along[::-1], times)
         near = breadth_first(point, lambda node: node._pos_dict)
         known = [node for node in near if node in routes]  # nearest first
         if not known:
@@ -179,8 +178,7 @@ class Poses:
     def _routed(self, point: Any, times: Array) -> Array:
         """The position of a point of the model, along its route."""
         route = self.model.geometry.routes[point]
-        source = route.source
-        return self._source_position(source, route, times) + self._along(route.beyond, times)
+        return self._source_position(route, times) + self._along(route.beyond, times)
 
     def _is_fixed(self, point: Any) -> bool:
         return bool(point._vel_dict.get(self.model.frame, None) == 0)
@@ -193,8 +191,7 @@ class Poses:
         if not self._is_fixed(point):
             return None
         routes = (route for route in self.model.geometry.routes.values() if route.along[0] is point)
-        found = [x for x in routes if x.source is not point and self._confirmed(x.source, x) is None]
-        return found[0] if found else None
+        return next((x for x in routes if x.source is not point and self._confirmed(x) is None), None)
 
     def _rest(self, point: Any, times: Array) -> Array:
         """The position of a point at rest: that from the origin, if it is known."""
@@ -210,18 +207,18 @@ class Poses:
                 ] = None
         return np.broadcast_to(self._fixed[point], (times.size, 3))
 
-    def _source_position(self, source: Any, route: Any, times: Array) -> Array:
-        """The position of the nearest point with a set velocity.
+    def _source_position(self, route: Route, times: Array) -> Array:
+        """The position of the source of a route, the nearest point with a set velocity.
 
         It is that of the coordinates where both give the same velocity, or where they give the same path.
         """
-        base = self._confirmed(source, route)
+        base = self._confirmed(route)
         if base is not None:
             return self._rest(base, times) + self._along(route.along[route.along.index(base) :], times)
-        return self._known_at(source, times, lambda nodes: self._moved(source, route, nodes))
+        return self._known_at(route.source, times, lambda nodes: self._moved(route, nodes))
 
-    def _confirmed(self, source: Any, route: Any) -> Any:
-        """A point at rest from which positions give the velocity of ``source``, or None."""
+    def _confirmed(self, route: Route) -> Any:
+        """A point at rest from which positions give the velocity of the source, or None."""
         try:
             placement = self._system.points.placement(route.beyond[-1])
         except DerivationError:
@@ -230,9 +227,9 @@ class Poses:
             return placement.base
         return None
 
-    def _moved(self, source: Any, route: Any, nodes: Array) -> Array:
-        """The position of a point from its velocity at the nodes; from the coordinates if these give the same path."""
-        points = gauss_points(nodes)
+    def _moved(self, route: Route, nodes: Array) -> Array:
+        """The position of the source from its velocity; from the coordinates, if they give the same path."""
+        source, points = route.source, gauss_points(nodes)
         rates = self.vector(source._vel_dict[self.model.frame], points.ravel()).reshape(-1, 2, 3)
         path = integrated(nodes, rates)
         written = self._written(route, nodes)
@@ -246,7 +243,7 @@ class Poses:
         ] = None
         return path
 
-    def _written(self, route: Any, nodes: Array) -> Array | None:
+    def _written(self, route: Route, nodes: Array) -> Array | None:
         """The source of a route from its first point along positions, or None if these are not known."""
         root = route.along[0]
         try:

@@ -87,6 +87,7 @@ def test_threads_end_with_the_main_thread() -> None:
     assert all(isinstance(future.exception(), KeyboardInterrupt) for future in futures)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_compiler_that_ctrl_c_ended_is_no_failure() -> None:
     with pytest.raises(KeyboardInterrupt):
         run(["sh", "-c", "kill -INT $$"], None)

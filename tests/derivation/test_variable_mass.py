@@ -12,6 +12,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from messages import raises
 from scipy.integrate import solve_ivp
+from scipy_calls import Crossing
 from tolerances import EVALUATION, FINE_INTEGRATION, MOMENTUM_RATE, SOLVE
 
 import kanegen as kg
@@ -293,10 +294,7 @@ def test_a_ball_that_loses_mass_bounces() -> None:
     def rhs(time: float, y: np.ndarray) -> list[float]:
         return [y[1], -9.81 + 0.5 * y[1] / (2 - time / 2)]
 
-    def height(time: float, y: np.ndarray) -> float:
-        return float(y[0])
-
-    height.terminal, height.direction = True, -1
+    height = Crossing(lambda time, y: y[0], direction=-1.0)
     start, y, impacts = 0.0, [1.0, 0.0], []
     while True:
         run = solve_ivp(rhs, (start, 1.0), y, method="DOP853", rtol=1e-11, atol=1e-12, events=height)

@@ -7,34 +7,19 @@ from typing import Any
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from feedback_models import F, G, a, c, k, most, particle, v, w, x, y
 from messages import raises
 
 import kanegen as kg
 
-x, y, v, w = me.dynamicsymbols("x y v w")
-F, G, F1, F2, a = me.dynamicsymbols("F G F1 F2 a")
-k, c, width, most = sm.symbols("k c width most")
+F1, F2 = me.dynamicsymbols("F1 F2")
+width = sm.Symbol("width")
 t = me.dynamicsymbols._t
 
 
 def model(*inputs: Any, load: Any = F, **options: Any) -> kg.Model:
     """A particle in the plane that the inputs push along x."""
-    N = me.ReferenceFrame("N")
-    O = me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x + y * N.y)
-    P.set_vel(N, v * N.x + w * N.y)
-    return kg.Model(
-        name="particle",
-        frame=N,
-        coordinates=(x, y),
-        speeds=(v, w),
-        kinematics=(x.diff() - v, y.diff() - w),
-        bodies=(me.Particle("P", P, 2),),
-        loads=((P, load * N.x),),
-        inputs=inputs,
-        **options,
-    )
+    return particle((load, 0), inputs=inputs, **options)
 
 
 def test_law_can_read_the_motion_states_inputs_time_and_parameters() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Any
 
@@ -88,8 +88,11 @@ def test_fields_of_a_model(field: str) -> None:
         lambda x: {"impulses": {"hit": x}},
         lambda x: {"impulses": {"hit": [(P, x)]}},
         lambda x: {"reactions": {"pin": x}},
+        lambda x: {"units": {q: x}},
+        lambda x: {"shapes": {BODY: x}},
+        lambda x: {"shapes": {BODY: [kg.shapes.Sphere(1.0), x]}},
     ],
-    ids=range(18),
+    ids=range(21),
 )
 def test_entries_of_a_model(make: Callable[[Any], dict[str, Any]]) -> None:
     for value in WRONG:
@@ -100,8 +103,17 @@ def contact(**fields: Any) -> dict[str, Any]:
     return {"contacts": [kg.Unilateral(q, **fields)]}
 
 
-RECORDS: tuple[tuple[type, dict[str, Any], Callable[[Any], dict[str, Any]]], ...] = (
+def shape(x: Any) -> dict[str, Any]:
+    return {"shapes": {BODY: x}}
+
+
+RECORDS: tuple[tuple[Callable[..., Any], dict[str, Any], Callable[[Any], dict[str, Any]]], ...] = (
     (kg.Input, {"symbol": F, "default": 0.0, "rate": None}, lambda x: {"inputs": [x]}),
+    (
+        kg.Input,
+        {"symbol": F, "law": -q, "saturation": 1.0, "dead_band": 0.1, "sample_time": 0.1, "delay": 0.01},
+        lambda x: {"inputs": [x]},
+    ),
     (
         kg.Event,
         {"name": "e", "guard": q, "direction": 0, "terminal": True, "impulse": None, "impose": (), "reset": {}},
@@ -109,7 +121,16 @@ RECORDS: tuple[tuple[type, dict[str, Any], Callable[[Any], dict[str, Any]]], ...
     ),
     (kg.Unilateral, {"gap": q, "law": None, "slip": (), "name": None, "applied_at": ()}, lambda x: {"contacts": [x]}),
     (kg.Latch, {"name": "l", "constraint": q, "applied_at": ()}, lambda x: {"contacts": [x]}),
-    (kg.Coulomb, {"mu_s": 0.3, "mu_k": None}, lambda x: contact(friction=x, slip=[u])),
+    (
+        kg.Coulomb,
+        {"mu_s": 0.3, "mu_k": None, "paradox": "error", "compliance": None},
+        lambda x: contact(friction=x, slip=[u]),
+    ),
+    (
+        kg.Coulomb,
+        {"mu_s": 0.3, "mu_k": 0.2, "paradox": "regularize", "compliance": kg.KelvinVoigt(1.0, 1.0)},
+        lambda x: contact(friction=x, slip=[u]),
+    ),
     (kg.KelvinVoigt, {"stiffness": 1.0, "damping": 1.0, "quantity": "force"}, lambda x: contact(law=x)),
     (kg.HuntCrossley, {"stiffness": 1.0, "damping": 1.0, "exponent": 1.5}, lambda x: contact(law=x)),
     (kg.Restitution, {"e": 0.5}, lambda x: contact(law=x)),
@@ -123,18 +144,30 @@ RECORDS: tuple[tuple[type, dict[str, Any], Callable[[Any], dict[str, Any]]], ...
         {"constraints": [q], "theta": None, "controls": None, "y": None},
         lambda x: {"control": x},
     ),
-    (kg.Multiplier, {"contact": "floor", "index": 0}, lambda x: {"outputs": {"force": x}}),  # type: ignore[arg-type]
+    (kg.Multiplier, {"contact": "floor", "index": 0}, lambda x: {"outputs": {"force": x}}),
+    (kg.shapes.Cone, {"radius": 1.0, "length": 2.0, "offset": (0, 0, 0), "axis": "z", "at": P}, shape),
+    (kg.shapes.Mesh, {"vertices": np.eye(3), "faces": [[0, 1, 2]], "color": "#000000", "opacity": 0.5}, shape),
 )
 
 
-@pytest.mark.parametrize(("record", "fields", "place"), RECORDS, ids=[record.__name__ for record, *_ in RECORDS])
-def test_fields_of_records(record: type, fields: dict[str, Any], place: Callable[[Any], dict[str, Any]]) -> None:
+@pytest.mark.parametrize(("record", "fields", "place"), RECORDS, ids=range(len(RECORDS)))
+def test_fields_of_records(
+    record: Callable[..., Any], fields: dict[str, Any], place: Callable[[Any], dict[str, Any]]
+) -> None:
     known = inspect.signature(record).parameters
     given = {name: value for name, value in fields.items() if name in known}
     assert given
     for name in given:
         for value in WRONG:
             refused(lambda name=name, value=value: model(**place(record(**{**given, name: value}))))
+
+
+@pytest.mark.parametrize("where", ["shapes", "units", "parameters", "initial"])
+def test_keys_of_mappings(where: str) -> None:
+    values = {"shapes": kg.shapes.Sphere(1.0), "units": "m", "parameters": 1.0, "initial": 1.0}
+    for value in WRONG:
+        if isinstance(value, Hashable):
+            refused(lambda value=value: model(**{where: {value: values[where]}}))
 
 
 @pytest.mark.parametrize(
@@ -164,8 +197,9 @@ def test_the_message_shows_the_value_and_what_is_expected() -> None:
     ):
         with raises(kg.ModelError, *names):
             model(**change)
+    wrong: Any = b"floor"
     with raises(kg.ModelError, "Multiplier", "b'floor'"):
-        kg.Multiplier(b"floor")  # type: ignore[arg-type]
+        kg.Multiplier(wrong)
     with raises(kg.ModelError, "controls", "['a']"):
         kg.Servo([q], [(-1, -1)], controls=[["a"]])
     with raises(kg.ModelError, "arity", "1000"):

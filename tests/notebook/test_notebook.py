@@ -194,6 +194,25 @@ def test_linear_models_show_eigenvalues_and_named_matrices() -> None:
         assert [row[1:] for row in shown_rows] == [[f"{x:.5g}" for x in row] for row in matrix]
 
 
+def test_steady_states_show_their_stability_and_eigenvalues() -> None:
+    solver, q = solver_for("slider_crank"), initial("slider_crank")["q"]
+    found = solver.equilibrium(q)
+    facts = shown(found).facts()
+    assert f"theta = {found['theta']:.6g}" in facts["state"][0]
+    assert facts["stability"] == [found.stability]
+    assert facts["neighboring steady states"] == ["none"]
+    for label, value in found.multipliers.items():
+        assert facts[label] == [f"{value:.6g}"]
+    x = found.eigenvalues[0]
+    assert [f"{x.real:.6g}", f"{x.imag:.6g}"] in shown(found).rows
+    branch = solver.equilibria("tau", [3.5, 3.0, 2.5], q)
+    rows = [
+        [f"{v:.6g}", s.stability, f"{s.eigenvalues[0].real:.6g}", ""]
+        for v, s in zip(branch.values, branch.states, strict=True)
+    ]
+    assert shown(branch).rows == [["tau", "stability", "largest real part (1/s)", ""], *rows]
+
+
 def test_reports_of_verification_are_tables() -> None:
     agrees, differs = Check("Gauss", 1e-16, 1e-12, "u' < a"), Check("Lagrange", 0.5, 1e-12, "Q u' + L")
     report = Report("disk", "reduced", (agrees, differs), ("10 states",))

@@ -18,6 +18,7 @@ ORDER = (
     "arrays",
     "errors",
     "precision",
+    "paths",
     "display",
     "pages",
     "progress",
@@ -58,7 +59,7 @@ LONGEST_C_FUNCTION = 60
 """Lines of a function in the C runtime; those that are rendered from tableaux are longer."""
 
 SOURCE_SUFFIXES = {".py", ".jinja", ".h", ".c", ".pyx", ".pxi", ".pxd"}
-HEAVY = ("scipy", "matplotlib", "pint", "k3d", "Cython", "rich", "click", "setuptools")
+HEAVY = ("scipy", "matplotlib", "pint", "k3d", "Cython", "jinja2", "rich", "click", "setuptools")
 
 
 def layer_of(path: Path) -> str:

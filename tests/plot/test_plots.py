@@ -154,6 +154,8 @@ def test_arguments_of_stroboscopic_pictures_are_checked() -> None:
         kg.plot.strobe(motion(), on_the_parabola, times=0)
     with raises(kg.SolveError, "points"):
         kg.plot.strobe(motion(), lambda x, y: [x, y])
+    with raises(kg.SolveError, "Solution"):
+        kg.plot.strobe({"a": motion()}, on_the_parabola)
     with raises(kg.SolveError, 30.0):
         kg.plot.strobe(motion(), on_the_parabola, times=[30.0])
 

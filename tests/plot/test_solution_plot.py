@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from feedback_models import sampled
 from hybrid_models import RATE, SLIPS_AT, block, pushed, rough_block
 from matplotlib.figure import Figure
 from messages import raises
@@ -200,3 +201,20 @@ def test_sampled_controls_are_steps() -> None:
         solution = solver.integrate((0.0, 1.0), [0.0, 1.0], [0.0, 0.0], **options)
         (axis,) = solution.plot("controls", ax=Figure())
         assert axis.get_lines()[0].get_drawstyle() == style
+
+
+def test_inputs_are_steps_where_their_values_were_held(tmp_path: Any) -> None:
+    """F and G have sampled laws, H a continuous one; an input that is given replaces its law."""
+    state = [0.3, -0.2], [0.1, 0.4]
+    own = sampled().integrate((0.0, 0.2), *state)
+    own.save(tmp_path / "motion.nc")
+    given = {"F": lambda t, q, u: -q[0]}
+    for solution, held in (
+        (own, {"F", "G"}),
+        (kg.load(tmp_path / "motion.nc"), {"F", "G"}),
+        (sampled().integrate((0.0, 0.2), *state, r=given), {"G"}),
+        (sampled().integrate((0.0, 0.2), *state, r=given, sample_time=0.1), {"F", "G"}),
+    ):
+        (axis,) = solution.plot(["F", "G", "H"], ax=Figure())
+        steps = {line.get_label() for line in axis.get_lines() if line.get_drawstyle() == "steps-post"}
+        assert steps == held

@@ -18,10 +18,10 @@ matplotlib.use("agg")
 UNITS = {"x": "mm", "theta": "deg", "omega": "deg/s", "m": "g"}
 
 
-def model(units: dict[str, str] | None) -> kg.Model:
+def model(units: dict[str, str] | None, mass: str = "m") -> kg.Model:
     """A particle on a line with a spring, and a pendulum."""
     x, theta, v, omega = me.dynamicsymbols("x theta v omega")
-    l, m, g, k = sm.symbols("l m g k")
+    l, m, g, k = sm.symbols(f"l {mass} g k")
     N = me.ReferenceFrame("N")
     B = N.orientnew("B", "Axis", (theta, N.z))
     O = me.Point("O")
@@ -59,6 +59,18 @@ def test_curves_are_converted_to_the_units_on_their_axes() -> None:
     assert solution.q[0].tolist() == [0.1, 0.5]
 
 
+def test_quantities_have_units_of_their_own() -> None:
+    """Those of energies; a parameter does not give its unit to a quantity of the same name."""
+    units = {"Q" if name == "m" else name: unit for name, unit in UNITS.items()}
+    named = model(units, mass="Q")
+    solution = kg.build(named).integrate((0.0, 0.1))
+    axes = solution.plot("energy", "Q", ["kinetic_energy", "x"])
+    assert [axis.get_ylabel() for axis in axes] == ["energy (J)", "Q", ""]
+    assert [line.get_label() for line in axes[2].get_lines()] == ["kinetic_energy (J)", "x (mm)"]
+    data = solution.to_xarray(["energy", "Q"])
+    assert (data["energy"].attrs, data["Q"].attrs, data["x"].attrs) == ({"units": "J"}, {}, {"units": "m"})
+
+
 def test_groups_are_divided_by_unit() -> None:
     axes = motion().plot()
     labels = ["x (mm)", "theta (deg)", "v (m/s)", "omega (deg/s)", "force (N)", "outputs"]
@@ -69,6 +81,15 @@ def test_a_phase_portrait_has_units() -> None:
     axis = kg.plot.phase(motion(), "x", "omega")
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("x (mm)", "omega (deg/s)")
     assert axis.get_lines()[0].get_xdata()[0] == pytest.approx(100.0, rel=1e-14)
+
+
+def test_steady_states_are_shown_in_their_units() -> None:
+    branch = motion().solver.equilibria("m", [0.1, 0.2], {"x": 0.0, "theta": 0.0})
+    assert "x = 0 mm, theta = 0 deg" in branch.states[0]._repr_html_()
+    assert "200 g" in branch._repr_html_()
+    axes = kg.plot.modes(branch)
+    assert axes[-1].get_xlabel() == "m (g)"
+    assert axes[-1].get_lines()[0].get_xdata().tolist() == [100.0, 200.0]
 
 
 def test_tables_show_units_and_data_sets_name_those_of_their_values() -> None:

@@ -17,7 +17,7 @@ from messages import raises, says
 from systems import initial, model_of, solver_for
 
 import kanegen as kg
-from kanegen.derivation.typeset import named_parts
+from kanegen.derivation.typeset import entries, split
 from kanegen.errors import SolveError
 from kanegen.reporting.equations import description, formulas
 from kanegen.reporting.mathml import mathml
@@ -155,15 +155,15 @@ def test_a_large_quantity_has_its_common_subexpressions() -> None:
     quantity = kg.derive(model).Q
     parts = list(formulas(Subject(model, None, "", False)))
     opened = [part for part in parts if "<summary>" in part]
-    definitions, entries = named_parts(quantity)
+    definitions, expression = split(quantity)
     assert any(f"{len(definitions)} common subexpressions" in part for part in opened)
     expected = quantity.to_sympy()
     draw = np.random.default_rng(0)
     values: dict[Any, Any] = {symbol: draw.uniform(0.5, 1.5) for symbol in (*expected.free_symbols, *model.coordinates)}
     wanted = np.array(expected.subs(values), dtype=float).ravel()
-    for symbol, expression in definitions:
-        values[symbol] = expression.subs(values)
-    found = [float(expression.subs(values)) for _, expression in entries]
+    for symbol, value in definitions:
+        values[symbol] = value.subs(values)
+    found = [float(entry.subs(values)) for _, entry in entries(quantity, expression)]
     assert found == pytest.approx(wanted, rel=1e-12, abs=1e-12)
 
 

@@ -25,6 +25,7 @@ from contact_rows import (
 from hypothesis import assume, given, settings
 from hypothesis import strategies as some
 from scipy.integrate import solve_ivp
+from scipy_calls import Crossing
 from tolerances import CONTACT_CONDITIONS, CONTACT_SOLVE
 
 from kanegen.codes import Paradox
@@ -57,10 +58,7 @@ def darboux_keller(case: Case, e: float) -> np.ndarray:
         rates = np.array([1.0, -mu * heading])
         return np.array([*(D @ rates), y[0], *rates])
 
-    def stops(_: float, y: np.ndarray) -> float:
-        return float(y[1] * heading)
-
-    stops.terminal = True  # type: ignore[attr-defined]
+    stops = Crossing(lambda _, y: y[1] * heading)
     slip = solve_ivp(slope, (0.0, 1e3), [*start, 0.0, 0.0, 0.0], events=stops, rtol=1e-12, atol=1e-14).y[:, -1]
     stick = np.array([1.0, -D[0, 1] / D[1, 1]])
     assert abs(stick[1]) <= mu  # friction can hold the contact from here on

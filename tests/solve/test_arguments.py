@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from messages import raises
 from systems import initial, model_of, solver_for
+from trim_models import car
 
 import kanegen as kg
 from kanegen.errors import BuildError, KanegenError, ModelError, SolveError
@@ -199,7 +201,8 @@ def test_names_of_quantities_are_checked() -> None:
         ):
             refused(lambda call=call, value=value: call(value), (KanegenError, OSError))
     with raises(SolveError, "output", "3"):
-        solver.output(3, *state)  # type: ignore[arg-type]
+        wrong: Any = 3
+        solver.output(wrong, *state)
     with raises(SolveError, "solver", "'again'", "kanegen.Solver"):
         motion.with_solver("again")
     for path in ("", "a\0b", "\ud800"):
@@ -214,3 +217,94 @@ def test_quantities_of_tables_are_checked() -> None:
         motion.to_dataframe("enrgy")
     for value in ODD:
         refused(lambda value=value: motion.to_dataframe(value))
+
+
+NEAR = {"z1": -0.1, "z2": -0.02}
+AT_REST = {"v1": 0.0, "v2": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "places"),
+    [
+        ("equilibrium", {"q0": NEAR}, ("q0", "t", "s0", "r", "fixed", "free_inputs", "tolerance")),
+        ("steady_motion", {"q0": NEAR, "u0": AT_REST}, ("q0", "u0", "fixed", "cyclic", "speeds")),
+        ("equilibria", {"q0": NEAR, "parameter": "m1", "values": [300.0]}, ("q0", "parameter", "values", "r")),
+        (
+            "equilibrium_curve",
+            {"q0": NEAR, "parameter": "m1", "limits": (300.0, 301.0)},
+            ("q0", "parameter", "limits", "step", "max_steps", "fixed"),
+        ),
+        (
+            "linearize",
+            {"t": 0.0, "q": [-0.1, -0.02], "u": [0.0, 0.0]},
+            ("t", "q", "u", "r", "s", "tolerance", "coordinates", "speeds", "closed_loop"),
+        ),
+    ],
+)
+def test_no_argument_of_an_analysis_raises_an_error_of_python(
+    method: str, arguments: dict[str, Any], places: tuple[str, ...]
+) -> None:
+    for place in places:
+        for value in (None, *ODD):
+            refused(lambda place=place, value=value: getattr(car(), method)(**{**arguments, place: value}))
+
+
+def shown_motion() -> kg.Solution:
+    return car().integrate((0.0, 0.05), NEAR, AT_REST)
+
+
+def test_no_argument_of_a_plot_raises_an_error_of_python() -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    motion, state = shown_motion(), car().equilibrium(NEAR)
+    precision = {"solvers": car(), "t_span": (0, 0.01), "q0": NEAR, "u0": AT_REST, "methods": "dopri5"}
+    for call, arguments, places in (
+        (motion.plot, {}, ("ax", "label")),
+        (kg.plot.drift, {"solutions": motion}, ("solutions", "ax")),
+        (kg.plot.phase, {"solutions": motion, "x": "z1", "y": "v1"}, ("solutions", "x", "y", "ax")),
+        (
+            kg.plot.modes,
+            {"states": [state, state], "values": [1.0, 2.0]},
+            ("states", "values", "kind", "parameter", "ax"),
+        ),
+        (
+            kg.plot.strobe,
+            {"solution": motion, "points": lambda *z: [z], "times": 2},
+            ("solution", "times", "traces", "ax"),
+        ),
+        (
+            kg.plot.work_precision,
+            {**precision, "tolerances": [1e-3]},
+            ("solvers", "t_span", "q0", "methods", "tolerances", "steps", "work", "reference", "ax"),
+        ),
+    ):
+        for place in places:
+            for value in (None, [], *ODD):
+                refused(lambda call=call, given={**arguments, place: value}: call(**given))
+                pyplot.close("all")
+    for value in (None, *ODD):
+        refused(lambda value=value: motion.plot(value))
+        refused(lambda value=value: kg.plot.strobe(motion, lambda *z: value))
+        refused(lambda value=value: kg.plot.drift({id(value): value}))
+        pyplot.close("all")
+    with raises(SolveError, "points", "3", "function"):
+        wrong: Any = 3
+        kg.plot.strobe(motion, wrong)
+    kg.plot.drift({Unprintable(): motion, 10**5000: motion})  # labels can be of any type
+    pyplot.close("all")
+
+
+def test_no_argument_of_a_page_raises_an_error_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("k3d")
+    monkeypatch.chdir(tmp_path)  # some of the values are names of files
+    motion, refuses = shown_motion(), (KanegenError, OSError)
+    for place in ("title", "labels", "offsets", "frames", "traces", "forces", "model"):
+        for value in (None, *ODD):
+            refused(lambda given={place: value}: kg.animate(motion, **given))
+    for value in (None, *ODD):
+        refused(lambda value=value: kg.animate(value))
+        refused(lambda value=value: kg.report(value))
+        refused(lambda value=value: kg.report(motion, verify=value) if value is not True else None)
+        refused(lambda value=value: kg.report(motion, model=value, verify=3))
+    page = kg.animate(motion, title="\ud800")
+    for value in (None, "", "a\0b", *ODD):
+        refused(lambda value=value: page.save(value), refuses)

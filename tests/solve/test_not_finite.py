@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from functools import cache
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 import sympy as sm
 from messages import raises
 from scipy.integrate import solve_ivp
+from scipy_calls import call_rates
 from sympy.physics import mechanics as me
 
 import kanegen as kg
@@ -128,19 +128,11 @@ def test_scipy_is_stopped_where_it_would_not_return() -> None:
 
 
 def test_the_c_function_reports_a_negative_status() -> None:
-    capsule = slider().low_level_callable()
-    numbers = ctypes.c_double * 2
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    context = ctypes.pythonapi.PyCapsule_GetContext
-    context.restype, context.argtypes = ctypes.c_void_p, (ctypes.py_object,)
-    inner = tuple.__getitem__(capsule, 0)
-    address = pointer(inner, b"int (double, double *, double *, void *)")
-    call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_double, numbers, numbers, ctypes.c_void_p)(address)
-    out = numbers()
-    assert call(0.0, numbers(0.5, 0.2), out, context(inner)) == 0
-    assert out[0] == 0.2
-    assert call(0.0, numbers(-2.0, 0.2), out, context(inner)) < 0
+    function = slider().low_level_callable()
+    status, rates = call_rates(function, 0.0, [0.5, 0.2])
+    assert status == 0
+    assert rates[0] == 0.2
+    assert call_rates(function, 0.0, [-2.0, 0.2])[0] < 0
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,16 @@ def hybrid(with_law: bool) -> kg.Solver:
     return kg.build(hybrid_model(with_law), functions="all")
 
 
+@cache
+def limited() -> kg.Solver:
+    """The particle held at (0, 1) by saturated laws, of which that along y has a dead band: y is in 1 +- band / k."""
+    laws = {F: -k * x - c * v, G: -k * (y - 1) - c * w}
+    bands = {F: None, G: band}
+    inputs = [kg.Input(symbol, law=law, saturation=most, dead_band=bands[symbol]) for symbol, law in laws.items()]
+    model = particle((F, G), inputs=inputs, parameters={k: 4, c: 1, most: 2, band: 0.5})
+    return kg.build(model, functions=("rhs", "residuals", "jacobians"))
+
+
 def pendulum_model() -> kg.Model:
     """The particle on a circle of 1 m under gravity along -x, with a law that follows its tangential speed."""
     turn = x * w - y * v

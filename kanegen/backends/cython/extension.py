@@ -17,7 +17,7 @@ import numpy as np
 
 from kanegen._version import __version__
 from kanegen.backends.cython.cache import COMPILERS_NOTE, Cache, open_cache
-from kanegen.backends.cython.processes import run, workers
+from kanegen.backends.cython.processes import processors, run, workers
 from kanegen.backends.cython.toolchain import (
     CompilerOptions,
     Toolchain,
@@ -99,27 +99,33 @@ def build_model(request: Request, options: CompilerOptions | None = None) -> Ext
     """Compile and load a model; earlier sources and compiled code come from the cache. Raises `BuildError`."""
     cache = open_cache()
     sources = cache.load_sources(request.digest)
-    if sources is None:
-        with workers(1) as submit:
-            # This takes seconds once per machine; the compiler runs in other processes while the model is derived.
-            wrapper = submit(build_wrapper, runtime_headers(), options, cache)
-            sources = c_sources(request.generated, request.digest)
-            cache.store_sources(sources)
-            wrapper.result()
-    return build(sources, options, cache)
+    if sources is not None:
+        return build(sources, options, cache)
+    with workers(1) as submit:
+        # This takes seconds once per machine; the compiler runs in other processes while the model is derived.
+        wrapper = submit(build_wrapper, runtime_headers(), options, cache)
+        sources = c_sources(request.generated, request.digest)
+        cache.store_sources(sources)
+        return build(sources, options, cache, wrapper)
 
 
-def build(sources: Sources, options: CompilerOptions | None = None, cache: Cache | None = None) -> Extension:
+def build(
+    sources: Sources,
+    options: CompilerOptions | None = None,
+    cache: Cache | None = None,
+    wrapper: Future[Path] | None = None,
+) -> Extension:
     """Compile ``sources`` unless the cache holds the result, and load the extension module.
 
-    Raises `BuildError`: no compiler, a failing compiler (with its command, full stderr and the folder kept),
-    a cache that cannot be used, or a kernel made for another version of the C interface.
+    ``wrapper``: the result of `build_wrapper` in another thread. Raises `BuildError`: no compiler, a failing compiler
+    (with its command, full stderr and the folder kept), a cache that cannot be used, or a kernel made for another
+    version of the C interface.
     """
     job = _job(options or CompilerOptions(), cache or open_cache())
     key = job.key(files_digest(sources.files), wrapper_digest())
     folder = job.cache.find("extensions", key)
     if folder is None:
-        folder = job.cache.publish("extensions", key, sources.name, lambda work: _compile(job, sources, work))
+        folder = job.cache.publish("extensions", key, sources.name, lambda work: _compile(job, sources, work, wrapper))
     path = folder / _file_name(sources)
     return Extension(cast(Evaluator, load(path, key)), key, path, sources, options)
 
@@ -186,13 +192,13 @@ def _file_name(sources: Sources) -> str:
     return sources.name + (sysconfig.get_config_var("EXT_SUFFIX") or ".so")
 
 
-def _compile(job: _Job, sources: Sources, work: Path) -> None:
+def _compile(job: _Job, sources: Sources, work: Path, wrapper: Future[Path] | None) -> None:
     """Write the sources into ``work``, and the shared library of kernel, steppers and wrapper."""
     write_files(sources.files, work)
     kernel = work / f"{sources.name}.o"
     with activity(f"compiling {sources.name!r}"), workers(1) as submit:
         # The wrapper is compiled in other processes at the same time as the kernel.
-        pending = submit(_wrapper_folder, job, sources.files)
+        pending = wrapper or submit(_wrapper_folder, job, sources.files)
         flags = (*job.options.common, *job.options.kernel)
         compile_object(job.toolchain, flags, work / sources.kernel, kernel, [str(work)])
         objects = pending.result()
@@ -225,7 +231,8 @@ def _compile_wrapper(job: _Job, files: Mapping[str, str], work: Path) -> None:
     common = job.options.common
     paths = sysconfig.get_paths()
     include = list(dict.fromkeys([str(work), paths["include"], paths["platinclude"], np.get_include()]))
-    with activity(_FIRST_BUILD, delay=0.0), workers(len(_C_PARTS)) as submit:
+    # The Cython module takes longest. It gets a processor of its own, the other parts share the remaining ones.
+    with activity(_FIRST_BUILD, delay=0.0), workers(max(1, min(len(_C_PARTS), processors() - 1))) as submit:
 
         def start(part: str) -> Future[None]:
             flags, source = (*common, *getattr(job.options, part)), work / f"{MODULE}_{part}.c"

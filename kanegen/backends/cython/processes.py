@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,13 @@ _INTERRUPTED = (-signal.SIGINT, 128 + signal.SIGINT)
 
 _stop: ContextVar[Event | None] = ContextVar("_stop", default=None)
 """Set when the build to which the present thread belongs was interrupted."""
+
+
+def processors() -> int:
+    """The number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @contextmanager

@@ -11,14 +11,14 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import atoms, known_value, symbol_names
 from kanegen.model.geometry import breadth_first
-from kanegen.shapes import Shape
+from kanegen.shapes import Shape, entry
 
 
 def shape_problems(model: SystemDescription) -> Iterator[str]:
     """Problems of ``shapes``, each with the key."""
     names = [body.name for body in model.bodies]
     for key, shapes in model.shapes.items():
-        where = f"shapes[{key!r}]" if isinstance(key, str) else f"shapes[{getattr(key, 'name', key)}]"
+        where = entry("shapes", key)
         yield from (f"{where}: {problem}" for problem in _key_problems(model, key, names))
         for shape in shapes:
             yield from (f"{where}: {type(shape).__name__}: {problem}" for problem in _problems(model, shape))

@@ -19,6 +19,7 @@ from kanegen.derivation.sensitivities import MULTIPLIER
 from kanegen.solve.analysis.closed_contacts import ContactValues, RowSlopes
 from kanegen.solve.analysis.slopes import STATE, DifferenceSlopes, Slopes, contact_values
 from kanegen.solve.analysis.supports import Equation, Support, equations_of
+from kanegen.solve.feedback.laws import LAWS
 from kanegen.solve.functions import CompiledFunctions
 
 ARGUMENTS: Final = (*STATE, "r", MULTIPLIER)
@@ -31,8 +32,9 @@ class Balance:
 
     ``rates``: indices of the rows of (q', u', s') that are zero; ``free``: indices of the entries of X that are
     unknown; ``rhs``: the name of the function of the rates; ``responses`` (n_rows,): accelerations of the contact rows
-    per multiplier, the scale of forces; ``laws``: indices of the inputs whose feedback laws act;
-    ``in_motion``: not all accelerations are zero, so that those of the rows that contacts hold are equations.
+    per multiplier, the scale of forces; ``laws``: indices of the inputs whose feedback laws act; ``law_function``: the
+    function of their values, with or without limits; ``in_motion``: not all accelerations are zero, so that those of
+    the rows that contacts hold are equations.
     """
 
     functions: CompiledFunctions
@@ -43,6 +45,7 @@ class Balance:
     supports: tuple[Support, ...]
     responses: Array
     laws: tuple[int, ...] = ()
+    law_function: str = LAWS
     in_motion: bool = False
 
     @property
@@ -54,7 +57,11 @@ class Balance:
     def is_compiled(self) -> bool:
         """Whether the derivatives are compiled."""
         built = self.description.functions
-        needed = ["jacobian_q", *(["contacts_q"] if self.supports else []), *(["laws_q"] if self.laws else [])]
+        needed = [
+            "jacobian_q",
+            *(["contacts_q"] if self.supports else []),
+            *([f"{self.law_function}_q"] if self.laws else []),
+        ]
         return all(name in built for name in needed)
 
     @cached_property
@@ -103,7 +110,7 @@ class Balance:
         if not self.laws:
             return np.empty(0)
         order = list(self.description.laws)
-        values = np.asarray(self.functions.get("laws").value(*self.arguments(X)))
+        values = np.asarray(self.functions.get(self.law_function).value(*self.arguments(X)))
         return values[[order.index(slot) for slot in self.laws]]
 
     def values(self, X: Array) -> Array:
@@ -122,7 +129,7 @@ class Balance:
             order, first = list(self.description.laws), sum(slopes.columns[argument] for argument in STATE)
             own = [order.index(slot) for slot in self.laws]
             unit = np.eye(len(X))[[first + slot for slot in self.laws]]
-            rows.append(unit - slopes.matrix("laws", ARGUMENTS)[own])
+            rows.append(unit - slopes.matrix(self.law_function, ARGUMENTS)[own])
         rows += [equation.slopes[None] for equation in self.contact_equations(X, slopes)]
         return np.vstack(rows)[:, list(self.free)]
 

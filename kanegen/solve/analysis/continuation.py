@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.arrays import Array
+from kanegen.display import Table, value_text
 from kanegen.errors import SolveError, brief
 from kanegen.solve.analysis.arclength import Family as EquationFamily
 from kanegen.solve.analysis.arclength import Point, curve
@@ -32,6 +33,7 @@ from kanegen.solve.values import (
     shown,
     unknown,
 )
+from kanegen.units import Unit
 
 _DEEPEST = 8
 """Most halvings of a step of natural continuation."""
@@ -109,6 +111,21 @@ class Branch:
 
     def __len__(self) -> int:
         return len(self.states)
+
+    @property
+    def unit(self) -> Unit | None:
+        """The unit in which plots and tables show the parameter; None without units."""
+        return self.states[0].units.get(self.parameter) if self.states else None
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the parameter, the stability and the largest real part of the eigenvalues."""
+        rows = []
+        for k, (value, state) in enumerate(zip(self.values.tolist(), self.states, strict=True)):
+            growth = f"{state.eigenvalues[0].real:.6g}" if len(state.eigenvalues) else ""
+            shown_value = value_text(self.parameter, value, state.units)
+            rows.append((shown_value, state.stability, growth, "jump" if k in self.jumps else ""))
+        headings = (self.parameter, "stability", "largest real part (1/s)", "")
+        return Table.of(f"{len(self)} steady states", headings, rows, right=(headings[0], headings[2])).html()
 
     def __repr__(self) -> str:
         found = [f"{kind} {self.stability.count(kind)}" for kind in dict.fromkeys(self.stability)]
@@ -190,9 +207,11 @@ class Continuable(Trimmable):
             If the first equilibrium is not found or not isolated, if a step fails, or if ``max_steps`` steps do not
             reach the limits (the curve can be closed).
         """
-        if len(limits) != 2:
-            raise SolveError(f"limits has {len(limits)} values; expected 2: the start and the other end")
-        first, end = (number(x, "a limit") for x in limits)
+        try:
+            first, end = limits
+        except (TypeError, ValueError) as error:
+            raise SolveError(f"limits is {brief(limits)}; expected 2 numbers: the start and the other end") from error
+        first, end = number(first, "limits[0]"), number(end, "limits[1]")
         if first == end:
             raise SolveError(f"limits are {first!r} and {end!r}; expected two different numbers")
         if type(max_steps) is not int or max_steps < 1:

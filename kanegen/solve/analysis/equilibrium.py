@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen import display
 from kanegen.arrays import Array
+from kanegen.display import Table
 from kanegen.errors import SolveError
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.analysis.balance import Balance
@@ -37,10 +39,12 @@ from kanegen.solve.values import (
     number,
     positive,
     require_none,
+    short,
     shown,
     shown_values,
     unknown,
 )
+from kanegen.units import Units
 
 NEUTRAL: Final = 1e-7
 """Real parts of eigenvalues below this fraction of the largest eigenvalue count as zero: half the digits of a double
@@ -85,6 +89,8 @@ class Equilibrium:
         there are neighboring steady states.
     linear
         The linear model about the state, None where contacts switch; ``reason`` tells which.
+    units
+        The units of the model, in which tables show the values.
     """
 
     t: float
@@ -102,6 +108,7 @@ class Equilibrium:
     family: int
     linear: Linearization | None
     reason: str = ""
+    units: Units = field(default_factory=Units)
 
     def __getitem__(self, name: Any) -> float:
         key = names_in((name,), "the name of a value")[0]
@@ -143,6 +150,30 @@ class Equilibrium:
             return "unstable"
         neutral = values[values.real >= -zero]
         return "stable" if (np.abs(neutral) <= zero).all() and len(neutral) <= self.family else "marginal"
+
+    def overview(self) -> Table:
+        """The state, its stability and its contacts."""
+        rows = [
+            ("state", display.values(self.values, self.units)),
+            ("stability", self.stability),
+            ("neighboring steady states", "none" if self.isolated else f"differ in {display.names(self.undetermined)}"),
+            ("contacts", display.names(f"{name}: {state.mode}" for name, state in self.contacts.items())),
+            ("largest residual", f"{max(map(abs, self.residuals.values()), default=0.0):.2e}"),
+            ("linear model", f"none: {self.reason}" if self.linear is None else ""),
+        ]
+        return display.facts("Steady motion" if isinstance(self, SteadyMotion) else "Equilibrium", rows)
+
+    def details(self) -> Iterator[Table]:
+        """The multipliers of the constraints and the eigenvalues, as far as there are any."""
+        if self.multipliers:
+            multipliers = [(short(label), f"{value:.6g}") for label, value in self.multipliers.items()]
+            yield Table.of("Multipliers", ("constraint", "multiplier"), multipliers, right=("multiplier",))
+        if self.linear is not None and len(self.eigenvalues):
+            yield self.linear.eigenvalue_table()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the state and its stability, multipliers and eigenvalues."""
+        return display.page(self.overview(), *self.details())
 
     def __repr__(self) -> str:
         modes = ", ".join(f"{name} {state.mode}" for name, state in self.contacts.items())
@@ -428,7 +459,7 @@ class Trimmable(Differentiable):
             "evaluations": root.evaluations,
             "undetermined": _undetermined(around, X),
             "family": _family(around, X),
-            **{"linear": linear, "reason": reason},
+            **{"linear": linear, "reason": reason, "units": self.units},
         }
 
 

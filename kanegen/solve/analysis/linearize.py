@@ -35,7 +35,7 @@ from kanegen.solve.analysis.slopes import Evaluate, Slopes
 from kanegen.solve.consistent import violations
 from kanegen.solve.contacts import ContactState, contacts_at
 from kanegen.solve.evaluation import Evaluation
-from kanegen.solve.values import largest, listed, names_in, one_state, positive, require_none, shown, unknown
+from kanegen.solve.values import flag, largest, listed, names_in, one_state, positive, require_none, shown, unknown
 
 NEGLIGIBLE = 1e-12
 """Entries of A below this fraction of the largest are rounding errors: the coordinate has no influence."""
@@ -236,7 +236,7 @@ class Differentiable(Evaluation):
         tolerance = positive(tolerance, "tolerance")
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
-        if closed_loop:
+        if flag(closed_loop, "closed_loop"):
             r = closed_inputs(self._functions, t, q, u, r, s)
         violated = violations(self.description, self.residuals(t, q, u, r), q, u, tolerance)
         if violated:

@@ -108,12 +108,12 @@ def nearest(balance: Balance, root: Root, start: Array, tolerance: float) -> Roo
     if not of_q or not root.directions.shape[1]:
         return root
     entries = np.array(balance.free)[of_q]
-    best = root
+    best, fraction = root, 1.0
     for _ in range(_NEAREST):
         away, directions = (start - best.X)[entries], best.directions
         if not directions.shape[1]:
             break
-        step = directions @ np.linalg.lstsq(directions[of_q], away, rcond=_DEPENDENT)[0]
+        step = fraction * directions @ np.linalg.lstsq(directions[of_q], away, rcond=_DEPENDENT)[0]
         moved = np.abs(step[of_q]).max()
         if moved <= _ROUNDING * max(1.0, float(np.abs(best.X[entries]).max())):
             break
@@ -121,9 +121,12 @@ def nearest(balance: Balance, root: Root, start: Array, tolerance: float) -> Roo
         X[list(balance.free)] += step
         scale = _scales(balance, X)
         new = _polished(balance, evaluated(balance, X, tolerance, best.evaluations + 1, scale), scale, tolerance)
-        if not new.converged or np.linalg.norm((start - new.X)[entries]) >= np.linalg.norm(away):
+        if new.converged and np.linalg.norm((start - new.X)[entries]) < np.linalg.norm(away):
+            best, fraction = new, min(1.0, 2.0 * fraction)
+        elif fraction > _LEAST_DAMPING:
+            fraction /= 2.0  # the family can end before the step does
+        else:
             break
-        best = new
     return best
 
 

@@ -18,6 +18,7 @@ from kanegen.errors import SolveError
 from kanegen.solve.analysis.balance import Balance
 from kanegen.solve.analysis.newton import Root, nearest, solved
 from kanegen.solve.analysis.supports import ONE_SIDED, Normal, Support, revised, touching, undecided
+from kanegen.solve.feedback.laws import UNLIMITED_LAWS
 from kanegen.solve.values import largest, listed
 
 _ZERO_GAP = 1e-9
@@ -54,12 +55,23 @@ def _attempts(balance: Balance, start: Array, tolerance: float) -> Iterator[tupl
         yield undecided(balance.supports), start
         # Far from a contact Fischer's function hardly depends on the gap, so that Newton's method can fail there.
         yield touching(balance.supports), start
-    if balance.laws:
-        # Saturated laws hide where they balance the forces: their inputs are unknowns first.
-        relaxed = solved(replace(balance, laws=()), start, tolerance).X
+    for relaxed in _relaxed(balance, start, tolerance):
         yield balance.supports, relaxed
         if is_one_sided:
             yield undecided(balance.supports), relaxed
+
+
+def _relaxed(balance: Balance, start: Array, tolerance: float) -> Iterator[Array]:
+    """Starts of further attempts if laws have no slope at ``start``, because they are saturated or in a dead band.
+
+    The first balances the forces with inputs that no law determines. The second, found from it, has the inputs of the
+    laws without limits.
+    """
+    if balance.laws:
+        free = solved(replace(balance, laws=()), start, tolerance).X
+        yield free
+        if UNLIMITED_LAWS in balance.description.functions:
+            yield solved(replace(balance, law_function=UNLIMITED_LAWS), free, tolerance).X
 
 
 def _settled(balance: Balance, start: Array, begin: Array, tolerance: float) -> tuple[Balance, Root, bool]:

@@ -10,6 +10,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.derivation.sensitivities import MULTIPLIER
+from kanegen.solve.feedback.laws import LAWS, UNLIMITED_LAWS
 from kanegen.solve.functions import CompiledFunctions
 
 Evaluate = Callable[[str], Array]
@@ -42,13 +43,14 @@ class Slopes:
             "residuals": len(d.constraints.levels),
             "outputs": len(self.outputs),
             "contacts": 4 * n_k + 2 * n_m,
-            "laws": len(d.laws),
+            LAWS: len(d.laws),
+            UNLIMITED_LAWS: len(d.laws),
         }
 
     def of(self, name: str, argument: str) -> Array:
         """The derivatives of one function with respect to one argument, (rows, columns)."""
         shape = self.rows[name], self.columns[argument]
-        varies = {"residuals": ("q", "u", "r"), "laws": ("q", "u", "s", "r", "t")}
+        varies = {"residuals": ("q", "u", "r"), LAWS: ("q", "u", "s", "r", "t")}
         constant = argument not in varies.get(name, self.columns)
         return np.zeros(shape) if constant or 0 in shape else self.evaluate(f"{name}_{argument}").reshape(shape)
 

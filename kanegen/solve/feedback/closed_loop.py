@@ -58,16 +58,12 @@ class ClosedLoop:
     states: tuple[int, ...] = ()
     sampled: bool = False
 
-    def check(self, method: str, t0: float, t1: float) -> None:
-        """Raise `SolveError` for a method that needs the Jacobian of the loop, and for samples backwards in time."""
+    def check(self, method: str) -> None:
+        """Raise `SolveError` for a method that needs the Jacobian of the loop."""
         if method in IMPLICIT and not (self.law and self.sampled):
             raise SolveError(
                 f"method {method!r} needs a Jacobian, and the Jacobian of the closed loop is not compiled: use dopri5 "
                 "or dop853, or sample the controls of a servo with sample_time="
-            )
-        if self.sampled and t1 < t0:
-            raise SolveError(
-                f"sampled controls cannot run backwards, from t = {t0!r} to {t1!r} s: leave out sample_time"
             )
 
     @property

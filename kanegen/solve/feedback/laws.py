@@ -15,6 +15,9 @@ from kanegen.codegen.description import Description
 LAWS = "laws"
 """The compiled function of all laws."""
 
+UNLIMITED_LAWS = "unlimited_laws"
+"""The same without dead bands and saturation, in models with such limits."""
+
 Values = Callable[..., Any]
 """The values of all laws at (t, q, u, r, s)."""
 
@@ -29,6 +32,11 @@ class ActiveLaws:
     slots: tuple[int, ...]
     description: Description
     values: Values
+
+    @property
+    def held(self) -> tuple[int, ...]:
+        """Indices of the inputs whose laws are sampled."""
+        return tuple(k for k in self.slots if self.description.laws[k].sample_time is not None)
 
     def controls(self, module: Evaluator) -> tuple[Any, ...]:
         """The module's ``Control`` for each group of laws that are evaluated together: continuously, or at samples."""

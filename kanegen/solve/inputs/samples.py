@@ -58,7 +58,7 @@ def held(
         r[slots] = acting[slots]
         return r
 
-    sampled = RunInputs(others.compiled, values, others.n_arguments, (control,))
+    sampled = RunInputs(others.compiled, values, others.n_arguments, (control,), held=tuple(slots))
     return sampled if laws is None else with_laws(module, sampled, laws)
 
 

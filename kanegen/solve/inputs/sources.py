@@ -42,7 +42,8 @@ class RunInputs:
     ``compiled``: the module's ``Inputs``. ``function`` gives their values (n_r,); its ``n_arguments`` are t, or t, q,
     u, or t, q, u, s. ``controls``: sources of inputs that take their place, the module's ``Control``. ``laws``: the
     feedback laws that determine inputs, None without; the values are then those of the laws. ``without_laws``: the same
-    inputs with zeros for these. ``scalars``: each input by itself, if it is known.
+    inputs with zeros for these. ``scalars``: each input by itself, if it is known. ``held``: indices of the inputs
+    whose values are held between samples.
     """
 
     compiled: Any
@@ -52,17 +53,13 @@ class RunInputs:
     laws: ActiveLaws | None = None
     without_laws: RunInputs | None = None
     scalars: tuple[Scalar, ...] | None = None
+    held: tuple[int, ...] = ()
     _known: dict[float, Any] = field(default_factory=dict)
 
     @property
     def of_state(self) -> bool:
         """Whether the values depend on the state."""
         return self.n_arguments > 1
-
-    @property
-    def is_sampled(self) -> bool:
-        """Whether some values act between samples."""
-        return any(control.sample_time > 0.0 for control in self.controls)
 
     def at(self, t: float, state: State | None = None) -> Any:
         """The values (n_r,) at ``t``, where the state is ``state``.
@@ -166,7 +163,7 @@ def with_laws(module: Evaluator, inputs: RunInputs, laws: ActiveLaws) -> RunInpu
     """The inputs with the values of laws, which are computed after the others."""
     function, n_arguments = laws.function(inputs.function, inputs.n_arguments), 4 if laws.description.states else 3
     controls = (*inputs.controls, *laws.controls(module))
-    return RunInputs(inputs.compiled, function, n_arguments, controls, laws, inputs)
+    return RunInputs(inputs.compiled, function, n_arguments, controls, laws, inputs, held=(*inputs.held, *laws.held))
 
 
 def of_scalars(module: Evaluator, description: Description, scalars: Sequence[Scalar]) -> RunInputs:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.errors import SolveError, brief
+from kanegen.errors import SolveError, brief, text_of
 from kanegen.model import Model
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
@@ -66,19 +66,25 @@ def animate(
         If there is no model or it is not that of the solution, if a parameter has no value, if the viewer is not
         installed (``pip install 'kanegen[view]'``), and for arguments of another kind.
     """
-    items = tuple(solutions) if isinstance(solutions, Iterable) else (solutions,)
+    items = _items(solutions)
     if not items or not all(hasattr(item, "run") for item in items):
         raise SolveError(f"solutions is {brief(solutions)}; expected one or more solutions")
     require_viewer()
-    names = [f"motion {k + 1}" for k in range(len(items))] if labels is None else list(map(str, labels))
+    names = [f"motion {k + 1}" for k in range(len(items))] if labels is None else list(map(text_of, _items(labels)))
     models = list(model) if isinstance(model, list | tuple) else [model] * len(items)
     for what, given in (("labels", names), ("model", models)):
         if len(given) != len(items):
             raise SolveError(f"{what} has {len(given)} entries; expected one for each of the {len(items)} solutions")
     notices: dict[str, None] = {}
     motions = [motion_of(*item, notices) for item in zip(items, models, names, strict=True)]
-    heading = motions[0].model.name if title is None else str(title)
+    heading = motions[0].model.name if title is None else text_of(title)
     return animation(motions, heading, frames, traces, forces, offsets, list(notices))
+
+
+def _items(given: Any) -> tuple[Any, ...]:
+    """What a sequence contains, or a single object; a solution is no sequence, although it has items by name."""
+    single = not isinstance(given, Iterable) or isinstance(given, str) or getattr(given, "shape", None) == ()
+    return (given,) if single else tuple(given)
 
 
 def motion_of(solution: Any, model: Any, label: str, notices: dict[str, None]) -> Motion:

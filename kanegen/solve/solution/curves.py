@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.codegen.description import Description
 from kanegen.errors import SolveError, brief
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
+from kanegen.solve.solution.quantities import quantity_unit
 from kanegen.solve.values import key_name, unknown
-from kanegen.units import Units, labeled
+from kanegen.units import Unit, Units, derived, labeled
 
 POINTS = 2000
 """Points of a curve; longer solutions keep all their times."""
@@ -31,15 +31,28 @@ AXES = "xyz"
 class Curve:
     """``values`` over the times ``t``, (n,) each, with NaN between the values before and after a jump.
 
-    ``held``: a value lasts until the next time (sampled inputs and controls). ``name``: that of the variable, output
-    or contact, which can have a unit.
+    ``held``: a value lasts until the next time (sampled inputs and controls). ``unit``: that of display; the values
+    are in the coherent SI unit.
     """
 
     label: str
     t: Array
     values: Array
     held: bool = False
-    name: str = ""
+    unit: Unit | None = None
+
+    @property
+    def unit_text(self) -> str:
+        """The unit for a label; empty if there is none."""
+        return "" if self.unit is None else self.unit.label
+
+    def converted(self) -> Curve:
+        """The curve with its values in the unit of display."""
+        return self if self.unit is None else replace(self, values=self.unit.display(self.values))
+
+    def displayed(self) -> Curve:
+        """The curve in the unit of display, with the unit in its label."""
+        return replace(self.converted(), label=labeled(self.label, self.unit_text))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,20 +98,13 @@ class Curves:
         if across.t.size != up.t.size:  # one of them is known at the stored times only
             across, up = (replace(c, t=self.solution.t, values=self._at_stored_times(c)) for c in (across, up))
         gaps = self._gaps(across) | self._gaps(up)
-        return self._labeled(_with_gaps(across, gaps)), self._labeled(_with_gaps(up, gaps))
+        return _with_gaps(across, gaps).displayed(), _with_gaps(up, gaps).displayed()
 
     def _by_unit(self, curves: Sequence[Curve]) -> list[list[Curve]]:
         parts: dict[str, list[Curve]] = {}
         for curve in curves:
-            parts.setdefault(self.units.text(curve.name), []).append(curve)
+            parts.setdefault(curve.unit_text, []).append(curve)
         return [*parts.values()]
-
-    def _labeled(self, curve: Curve) -> Curve:
-        """The curve in the unit of display, with the unit in its label."""
-        return replace(self._converted(curve), label=labeled(curve.label, self.units.text(curve.name)))
-
-    def _converted(self, curve: Curve) -> Curve:
-        return replace(curve, values=self.units.display(curve.name, curve.values))
 
     def _scalar(self, name: str) -> Curve:
         curves = self.named(name)
@@ -122,9 +128,10 @@ class Curves:
     def _panel(self, title: str, curves: Sequence[Curve]) -> Panel:
         title = curves[0].label if len(curves) == 1 and "[" not in curves[0].label else title
         whole = [_with_gaps(curve, self._gaps(curve)) for curve in curves]
-        unit = self.units.common(curve.name for curve in curves)
-        convert = self._converted if unit else self._labeled  # a common unit is on the axis, others in the legend
-        return Panel(labeled(title, unit), tuple(map(convert, whole)))
+        units = {curve.unit_text for curve in curves}
+        if len(units) == 1:  # a common unit is on the axis, others are in the legend
+            return Panel(labeled(title, units.pop()), tuple(curve.converted() for curve in whole))
+        return Panel(title, tuple(curve.displayed() for curve in whole))
 
     def named(self, name: str) -> list[Curve]:
         """The curves of a name, without gaps. Names of the model precede those of groups and quantities.
@@ -136,14 +143,15 @@ class Curves:
         if name in self.run.inputs:
             return [self._of_input(name)]
         if name in self.outputs:
-            return self._stored(name, self.solution.outputs[name])
+            return self._stored(name, self.solution.outputs[name], unit=self.units.get(name))
         if name in self.contacts:
             forces = self.solution.contacts.forces[:, self.contacts.index(name)]
-            return [Curve(f"force of {name}", self.solution.t, forces, name=name)]
+            return [Curve(f"force of {name}", self.solution.t, forces, unit=self.units.get(name))]
         if name in self.reactions:
             return self._reaction(name)
         if name in ATTRIBUTES:
-            return self._stored(name, getattr(self.solution, name), self._components(name))
+            unit = quantity_unit(self.solution, name)
+            return self._stored(name, getattr(self.solution, name), self._components(name), unit)
         if name in GROUPS:
             return GROUPS[name](self)
         members = (*self._variables, *self.run.inputs, *self.outputs, *self.contacts, *self.reactions)
@@ -175,27 +183,20 @@ class Curves:
 
     def _of_state(self, name: str) -> Curve:
         t, states = self._states
-        return Curve(name, t, states[:, self._variables.index(name)], name=name)
+        return Curve(name, t, states[:, self._variables.index(name)], unit=self.units.get(name))
 
     def _of_input(self, name: str) -> Curve:
-        control, options = self.solution.control, self.run.options
-        sampled = control is None or name in control.names  # the sample time of r, or of a servo
-        held = sampled and options.get("sample_time") is not None
-        return Curve(name, self.solution.t, self.solution[name], held or name in self._sampled_laws, name)
-
-    @property
-    def _sampled_laws(self) -> tuple[str, ...]:
-        """Names of the inputs whose laws in the model are sampled."""
-        if self.solution.reference is None:
-            return ()
-        d: Description = self.solution.solver.description
-        return d.input_names(tuple(k for k, law in d.laws.items() if law.sample_time is not None))
+        return Curve(name, self.solution.t, self.solution[name], name in self.run.held, self.units.get(name))
 
     def _reaction(self, name: str) -> list[Curve]:
-        wrench = self.solution.reactions[name]._asdict()
-        return [curve for part, values in wrench.items() for curve in self._stored(f"{name} {part}", values, [AXES])]
+        parts = self.solution.reactions[name]._asdict().items()
+        units = [derived("N"), derived("N m")] if self.units else [None, None]
+        pairs = zip(parts, units, strict=True)
+        return [x for (part, values), unit in pairs for x in self._stored(f"{name} {part}", values, [AXES], unit)]
 
-    def _stored(self, name: str, values: Any, components: Sequence[Sequence[str]] = ()) -> list[Curve]:
+    def _stored(
+        self, name: str, values: Any, components: Sequence[Sequence[str]] = (), unit: Unit | None = None
+    ) -> list[Curve]:
         """The components (n_t,) of an array (n_t, ...) at the stored times, with names of the components or indices."""
         if not isinstance(values, np.ndarray):
             raise SolveError(f"{name} is no array over time: name quantities of the solver")
@@ -204,7 +205,7 @@ class Curves:
         for place in np.ndindex(values.shape[1:]):
             parts = ", ".join(str(names[k]) for names, k in zip(named, place, strict=True))
             label = f"{name}[{_short(parts)}]" if place else name
-            curves.append(Curve(label, self.solution.t, values[(slice(None), *place)], name=name))
+            curves.append(Curve(label, self.solution.t, values[(slice(None), *place)], unit=unit))
         return curves
 
     def _components(self, quantity: str) -> list[Sequence[str]]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from kanegen.codes import EventKind, Mode
-from kanegen.errors import SolveError, brief
+from kanegen.errors import SolveError, brief, text_of
 from kanegen.solve.solution.curves import Curves, Panel
 from kanegen.solve.solution.tables import require
 
@@ -20,6 +20,9 @@ MODE_COLORS: Final[Mapping[str, str]] = {
 }
 """Colors of the intervals in which a contact acts, by its mode."""
 
+WIDTH, PANEL, BESIDES = 8.0, 1.9, 0.8
+"""Width of a figure, height of a panel, and height of what is above and below the panels, in inches."""
+
 MOST_LABELS: Final = 14
 """Entries of a legend."""
 
@@ -29,7 +32,7 @@ def plot(solution: Any, items: Sequence[Any], ax: Any, label: str) -> Any:
     panels = Curves(solution).panels(items)
     axes = make_axes(ax, len(panels), "plot")
     for axis, panel in zip(axes, panels, strict=True):
-        _draw(axis, panel, label)
+        _draw(axis, panel, "" if label is None else text_of(label))
     distinct = list(dict.fromkeys(axes))
     for axis in distinct:
         mark_modes(axis, solution)
@@ -39,7 +42,7 @@ def plot(solution: Any, items: Sequence[Any], ax: Any, label: str) -> Any:
     return given_axes(ax, distinct)
 
 
-def make_axes(ax: Any, n: int, what: str, height: float = 1.9) -> list[Any]:
+def make_axes(ax: Any, n: int, what: str, height: float = PANEL) -> list[Any]:
     """``n`` axes: those given, an axis for all, or new ones with a common time in a figure.
 
     Raises `SolveError` if matplotlib is missing, for anything that is not axes or a figure, and for a wrong number.
@@ -50,7 +53,7 @@ def make_axes(ax: Any, n: int, what: str, height: float = 1.9) -> list[Any]:
     if ax is None:
         from matplotlib import pyplot
 
-        ax = pyplot.figure(figsize=(8.0, 0.8 + height * n), layout="constrained")
+        ax = pyplot.figure(figsize=(WIDTH, BESIDES + height * n), layout="constrained")
     if is_figure(ax):
         return list(ax.subplots(n, 1, sharex=True, squeeze=False)[:, 0])
     if isinstance(ax, Axes):

@@ -90,7 +90,7 @@ def _attributes(solution: Any) -> dict[str, Any]:
         "status": solution.status.value,
         "message": solution.message,
         "statistics": solution.statistics._asdict(),
-        "names": {name: list(getattr(record, name)) for name in ("coordinates", "speeds", "states", "inputs")},
+        "names": {name: list(getattr(record, name)) for name in ("coordinates", "speeds", "states", "inputs", "held")},
         "events": [[event.name, event.kind] for event in solution.events],
         "contacts": contacts
         and {

@@ -13,6 +13,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.display import page
 from kanegen.errors import SolveError, brief
+from kanegen.paths import file_path
 from kanegen.program.catalogue import ATTRIBUTES
 from kanegen.solve.solution.animation import animate
 from kanegen.solve.solution.files import read, write
@@ -28,7 +29,7 @@ from kanegen.solve.solution.records import (
     Statistics,
 )
 from kanegen.solve.solution.tables import data_frame, data_set
-from kanegen.solve.values import file_path, key_name, real_array, shown_values, unknown
+from kanegen.solve.values import key_name, real_array, shown_values, unknown
 from kanegen.units import Units
 from kanegen.view.animation import Animation
 

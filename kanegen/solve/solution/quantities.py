@@ -11,8 +11,10 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
+from kanegen.program.catalogue import CATALOGUE
 from kanegen.solve.solution.records import ContactHistory, ControlHistory
 from kanegen.solve.values import key_name
+from kanegen.units import Unit, derived
 
 
 class SolverReference:
@@ -124,6 +126,12 @@ def inputs_of_run(
     if contacts is not None:
         rows[:, layout.multiplier_slots] = contacts.forces
     return rows
+
+
+def quantity_unit(solution: Any, name: str) -> Unit | None:
+    """The unit of a quantity, such as ``"energy"``; None if it depends on the model, or if the model has no units."""
+    unit = CATALOGUE[name].unit if name in CATALOGUE else ""
+    return derived(unit) if unit and solution.units else None
 
 
 def along(function: Callable[..., Any], t: Array, q: Array, u: Array, inputs: Array) -> Any:

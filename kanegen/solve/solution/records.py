@@ -301,6 +301,8 @@ class RunRecord:
         Name of the model, and the digest that identifies model and options of the build.
     coordinates, speeds, states, inputs
         The names of the columns of ``q``, ``u``, ``s`` and ``inputs`` of the solution.
+    held
+        The names of the inputs whose values were held between samples.
     parameters
         Values of the parameters by name; None for a missing value.
     options
@@ -313,14 +315,15 @@ class RunRecord:
     speeds: tuple[str, ...]
     states: tuple[str, ...]
     inputs: tuple[str, ...]
+    held: tuple[str, ...]
     parameters: Mapping[str, float | None]
     options: Mapping[str, Any]
 
     @classmethod
-    def of(cls, solver: Any, options: Callable[[], Mapping[str, Any]]) -> RunRecord:
+    def of(cls, solver: Any, held: tuple[str, ...], options: Callable[[], Mapping[str, Any]]) -> RunRecord:
         """The record of a run of a solver; ``options`` returns the arguments, without those that are None."""
         d = solver.description
-        names = d.coordinates, d.speeds, d.states, d.inputs
+        names = d.coordinates, d.speeds, d.states, d.inputs, held
         return cls(d.name, solver.extension.digest, *names, solver.parameters, _PlainValues(options))
 
 

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from kanegen.errors import SolveError
+from kanegen.solve.solution.quantities import quantity_unit
 from kanegen.solve.values import names_in
+from kanegen.units import Unit
 
 
 def data_frame(solution: Any, quantities: Iterable[str]) -> Any:
@@ -27,9 +29,11 @@ def data_frame(solution: Any, quantities: Iterable[str]) -> Any:
 def data_set(solution: Any, quantities: Iterable[str]) -> Any:
     """An ``xarray.Dataset``; see :meth:`kanegen.Solution.to_xarray`."""
     xarray = require("xarray", "to_xarray")
-    values, record = _columns(solution, quantities), solution.run
+    requested = names_in(quantities, "quantities")
+    values, record = _columns(solution, requested), solution.run
+    units = {**solution.units, **{name: quantity_unit(solution, name) for name in requested}}
     variables = {
-        name: (("t", *(f"{name}_{k}" for k in range(array.ndim - 1))), array, _attributes(solution, name))
+        name: (("t", *(f"{name}_{k}" for k in range(array.ndim - 1))), array, _attributes(units.get(name)))
         for name, array in values.items()
     }
     coordinates = {"t": ("t", solution.t, {"units": "s"}), _phase_name(values): ("t", solution.phase)}
@@ -38,9 +42,8 @@ def data_set(solution: Any, quantities: Iterable[str]) -> Any:
     return xarray.Dataset(variables, coordinates, attributes)
 
 
-def _attributes(solution: Any, name: str) -> dict[str, str]:
+def _attributes(unit: Unit | None) -> dict[str, str]:
     """The coherent SI unit of a variable, if it is known; arrays are never converted."""
-    unit = solution.units.get(name)
     return {} if unit is None else {"units": unit.si}
 
 

@@ -13,6 +13,7 @@ from handmade import pendulum_function, pendulum_module, pendulum_rhs
 from messages import raises
 from scipy import LowLevelCallable
 from scipy.integrate import solve_ivp
+from scipy_calls import SIGNATURE, call_rates
 
 from kanegen.errors import SolveError
 
@@ -94,20 +95,9 @@ def test_ode_serves_solve_ivp() -> None:
 
 
 def test_low_level_function_owns_what_it_needs() -> None:
-    import ctypes
-
     capsule = pendulum_function(gain=2.0).low_level([0.25])
-    signature = "int (double, double *, double *, void *)"
-    assert LowLevelCallable(capsule).signature == signature
-    get, context = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_GetContext
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    context.restype, context.argtypes = ctypes.c_void_p, [ctypes.py_object]
-    pointer = ctypes.POINTER(ctypes.c_double)
-    call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_double, pointer, pointer, ctypes.c_void_p)(
-        get(capsule, signature.encode())
-    )
-    y, dydt = np.array([0.3, 0.1]), np.empty(2)
-    status = call(0.0, y.ctypes.data_as(pointer), dydt.ctypes.data_as(pointer), context(capsule))
+    assert LowLevelCallable(capsule).signature == SIGNATURE.decode()
+    status, dydt = call_rates(capsule, 0.0, [0.3, 0.1])
     assert status == 0
     np.testing.assert_allclose(dydt, pendulum_rhs(0.3, 0.1, 0.25, gain=2.0), rtol=1e-14)
 

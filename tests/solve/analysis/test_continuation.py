@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from messages import raises
@@ -91,7 +93,7 @@ def test_modes_of_the_bicycle_over_the_speed() -> None:
         (lambda: truss_solver().equilibria("load", []), ("values",)),
         (lambda: truss_solver().equilibria("load", [0.0, np.nan], [0.5]), ("values", "nan")),
         (lambda: truss_solver().equilibrium_curve("y", (0.5, 0.2), [0.5]), ("'y'", "load", "k")),
-        (lambda: truss_solver().equilibrium_curve("load", (1.0,), [0.5]), ("limits", "1", "2")),
+        (lambda: truss_solver().equilibrium_curve("load", (1.0,), [0.5]), ("limits", "(1.0,)", "2")),
         (lambda: truss_solver().equilibrium_curve("load", (1.0, 1.0), [0.5]), ("limits", "1.0")),
         (lambda: truss_solver().equilibrium_curve("load", (0.0, 80.0), [0.5], step=0.0), ("step", "0.0")),
         (lambda: truss_solver().equilibrium_curve("load", (0.0, 80.0), [0.5], max_steps=0), ("max_steps", "0")),
@@ -99,6 +101,6 @@ def test_modes_of_the_bicycle_over_the_speed() -> None:
         (lambda: grain_solver().equilibrium_curve("m", (0.5, 2.0), [0.1, 0.005]), ("grain", "m", "equilibria")),
     ],
 )
-def test_arguments_are_checked(call: object, names: tuple[str, ...]) -> None:
+def test_arguments_are_checked(call: Callable[[], object], names: tuple[str, ...]) -> None:
     with raises(kg.SolveError, *names):
-        call()  # type: ignore[operator]
+        call()

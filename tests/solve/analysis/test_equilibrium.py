@@ -8,7 +8,7 @@ from math import cos, sin, sqrt, tan
 import hypothesis
 import numpy as np
 import pytest
-from feedback_models import balanced, sampled
+from feedback_models import balanced, limited, sampled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from messages import raises
@@ -272,6 +272,28 @@ def test_regulator_stands_at_the_target_of_its_law() -> None:
     without = cart.equilibrium([0.3, 0.1], r={"F": 0.0})
     assert without.undetermined == ("x",)
     assert without.stability == "unstable"
+
+
+@settings(max_examples=20, deadline=None)
+@given(start=st.tuples(*[st.floats(-1e3, 1e3)] * 2))
+@hypothesis.example(start=(1.0, 1.05))  # saturated along x, in the dead band along y
+@hypothesis.example(start=(0.1, 3.0))
+def test_laws_at_their_limits_lead_back(start: tuple[float, float]) -> None:
+    """Nothing but the laws determines the position, and where they are at a limit they have no slope."""
+    found = limited().equilibrium(start)
+    edge = 0.5 / 4.0
+    assert abs(found["x"]) <= 1e-9
+    assert abs(found["y"] - 1.0) <= edge + 1e-9
+    if abs(start[0]) + abs(start[1]) < 10.0:
+        assert found["y"] == pytest.approx(np.clip(start[1], 1.0 - edge, 1.0 + edge), abs=1e-9)
+    np.testing.assert_allclose(found.r, 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("start", [[3.0, 0.0], [-1000.0, 0.5]])
+def test_cart_returns_from_far(start: list[float]) -> None:
+    found = balanced().equilibrium(start)
+    np.testing.assert_allclose([*found.q, *found.r], 0.0, atol=POSITION)
+    assert found.stability == "stable"
 
 
 def test_sampled_laws_leave_the_stability_open() -> None:

@@ -26,6 +26,7 @@ from scipy import LowLevelCallable
 from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline, PPoly
 from scipy.linalg import expm
+from scipy_calls import Crossing, call_rates
 from state_models import cart, cart_matrix, solver_of
 from systems import solver_for
 
@@ -126,17 +127,9 @@ def test_the_arguments_that_a_callable_requires_decide_what_it_gets() -> None:
 
 
 def test_a_c_function_of_the_right_hand_side_has_feedback() -> None:
-    solver, y = solver_of("cart"), np.array([0.3, -0.1, 0.7, 0.2])
-    function = solver.low_level_callable(LowLevelCallable(law_in_c))
-    rates = np.zeros(4)
-    pointer = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_double, POINTER, POINTER, ctypes.c_void_p)
-    api = ctypes.pythonapi
-    name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
-    address = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
-    context = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCapsule_GetContext", api))
-    capsule = tuple.__getitem__(function, 0)
-    pointers = [array.ctypes.data_as(POINTER) for array in (y, rates)]
-    assert pointer(address(capsule, name(capsule)))(0.0, *pointers, context(capsule)) >= 0
+    y = np.array([0.3, -0.1, 0.7, 0.2])
+    status, rates = call_rates(solver_of("cart").low_level_callable(LowLevelCallable(law_in_c)), 0.0, y)
+    assert status >= 0
     A, B = cart_matrix()
     np.testing.assert_allclose(rates, (A - np.outer(B, GAIN)) @ y, rtol=1e-13)
 
@@ -244,8 +237,13 @@ def test_arrays_that_a_callable_keeps_or_changes_are_its_own() -> None:
     np.testing.assert_allclose([q[0] - 100.0 for q, _ in kept], at_samples, atol=1e-11)
 
 
+@cache
+def interpreted_cart() -> kg.Solver:
+    return kg.build(cart(), backend="interpreted")
+
+
 def test_the_interpreted_back_end_samples_too() -> None:
-    interpreted, compiled = kg.build(cart(), backend="interpreted"), solver_of("cart")
+    interpreted, compiled = interpreted_cart(), solver_of("cart")
     for options in ({}, {"sample_time": 0.1}, {"sample_time": 0.1, "delay": 0.15}):
         times = [0.0, 0.1, 0.25, 0.3, 0.5]
         a, b = (
@@ -326,10 +324,7 @@ def swing(angle: float, period: float, delay: float, n: int, lift: Any) -> np.nd
         weight = 1.2 * (9.81 + lift(t, 2))
         return [y[1], (F * np.cos(y[0]) - weight * np.sin(y[0])) / (1.2 * LENGTH)]
 
-    def wall(t: float, y: Any, F: float) -> float:
-        return float(LENGTH * np.sin(y[0]) + WALL)
-
-    wall.terminal, wall.direction = True, -1.0  # type: ignore[attr-defined]
+    wall = Crossing(lambda t, y, F: LENGTH * np.sin(y[0]) + WALL, direction=-1.0)
     y, waiting = np.array([angle, 0.0]), []
     for k in range(n):
         q = [LENGTH * np.sin(y[0]), lift(k * period) - LENGTH * np.cos(y[0])]
@@ -423,16 +418,9 @@ def test_a_continuous_feedback_acts_in_every_mode_of_a_contact() -> None:
             [0.0, 0.0],
             rtol=1e-10,
             atol=1e-12,
-            events=_stops,
+            events=Crossing(lambda t, y: y[1], direction=-1.0),
         ).y_events[0][0][0]
         np.testing.assert_allclose(solution.q[-1, 0], x, atol=1e-6)
-
-
-def _stops(t: float, y: Any) -> float:
-    return float(y[1])
-
-
-_stops.direction = -1.0  # type: ignore[attr-defined]
 
 
 # -- ends and refusals ---------------------------------------------------------------------------------------
@@ -519,8 +507,9 @@ def test_c_functions_with_another_signature_are_refused() -> None:
     ],
 )
 def test_samples_that_make_no_sense_are_refused(options: dict[str, Any], names: tuple[str, ...]) -> None:
-    with raises(kg.SolveError, *names):
-        solver_of("cart").integrate(**{"t_span": (0.0, 1.0), "r": law, **START, **options})
+    for solver in (solver_of("cart"), interpreted_cart()):
+        with raises(kg.SolveError, *names):
+            solver.integrate(**{"t_span": (0.0, 1.0), "r": law, **START, **options})
 
 
 def test_runs_backwards_have_continuous_feedback() -> None:

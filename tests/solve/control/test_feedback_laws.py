@@ -25,6 +25,7 @@ from feedback_models import (
 )
 from messages import raises
 from scipy.integrate import solve_ivp
+from scipy_calls import call_rates
 from systems import example
 
 import kanegen as kg
@@ -266,20 +267,8 @@ def test_equilibrium_is_that_of_the_law_unless_inputs_are_given_or_unknown() -> 
 
 def test_c_function_of_the_closed_loop_agrees_with_rhs() -> None:
     solver = balanced()
-    function = solver.low_level_callable()
-    z = np.concatenate(START)
-    rates = np.empty(4)
-    import ctypes
-
-    real = ctypes.POINTER(ctypes.c_double)
-    signature = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_double, real, real, ctypes.c_void_p)
-    pointers = [array.ctypes.data_as(real) for array in (z, rates)]
-    capsule = tuple.__getitem__(function, 0)
-    api = ctypes.pythonapi
-    name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))(capsule)
-    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
-    context = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCapsule_GetContext", api))
-    assert signature(pointer(capsule, name))(0.0, *pointers, context(capsule)) == 0
+    status, rates = call_rates(solver.low_level_callable(), 0.0, np.concatenate(START))
+    assert status == 0
     np.testing.assert_array_equal(rates, np.concatenate(solver.rhs(0.0, *START)))
     with raises(kg.SolveError, "sampled"):
         sampled().low_level_callable()

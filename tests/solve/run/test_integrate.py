@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import pickle
 import signal
@@ -17,6 +16,7 @@ from messages import raises, says
 from rich.console import Console
 from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
+from scipy_calls import call_rates
 
 from kanegen.errors import SolveError
 from kanegen.model import Baumgarte
@@ -83,16 +83,8 @@ def test_the_ode_serves_scipy() -> None:
 
 def test_a_c_function_with_inputs() -> None:
     spline = CubicSpline([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 0.0, 1.0])
-    callable_ = solver().low_level_callable({"lift": spline})
-    capsule, pointer = tuple.__getitem__(callable_, 0), ctypes.POINTER(ctypes.c_double)
-    api = ctypes.pythonapi
-    address = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
-    context = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCapsule_GetContext", api))
-    call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_double, pointer, pointer, ctypes.c_void_p)(
-        address(capsule, callable_.signature.encode())
-    )
-    y, dydt = np.array([*Q, *U]), np.empty(4)
-    assert call(0.7, y.ctypes.data_as(pointer), dydt.ctypes.data_as(pointer), context(capsule)) == 0
+    status, dydt = call_rates(solver().low_level_callable({"lift": spline}), 0.7, [*Q, *U])
+    assert status == 0
     np.testing.assert_allclose(dydt[2:], acceleration(lift=float(spline(0.7, 2))), rtol=1e-12)
     with raises(SolveError, "inputs", "Python"):
         solver().low_level_callable(lambda t: [0.0, 0.0, 0.0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import pickle
 from dataclasses import replace
 from typing import Any
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 from messages import raises
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import solve_ivp
+from scipy_calls import call_rates
 from state_models import VALUES, cart, cart_matrix, pendulum, pendulum_rates, point_mass, solver_of
 from tolerances import FORMS_AGREE
 
@@ -173,20 +173,9 @@ def test_other_integrators_read_the_states() -> None:
     y0 = [*Q0, *U0, *S0]
     by_scipy = solve_ivp(solver.ode, (0.0, 1.0), y0, rtol=1e-10, atol=1e-12)
     assert_allclose(by_scipy.y[:, -1], exact(1.0), atol=1e-8)
-    assert_allclose(low_level_rates(solver, y0), solver.ode(0.0, y0), rtol=ROUNDING)
-
-
-def low_level_rates(solver: kg.Solver, y: list[float]) -> list[float]:
-    """y' at t = 0 from the C function pointer of the solver."""
-    capsule = solver.low_level_callable().function
-    api, numbers = ctypes.pythonapi, ctypes.c_double * len(y)
-    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
-    context = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCapsule_GetContext", api))
-    signature = b"int (double, double *, double *, void *)"
-    function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_double, numbers, numbers, ctypes.c_void_p)
-    rates = numbers()
-    assert function(pointer(capsule, signature))(0.0, numbers(*y), rates, context(capsule)) == 0
-    return list(rates)
+    status, rates = call_rates(solver.low_level_callable(), 0.0, y0)
+    assert status == 0
+    assert_allclose(rates, solver.ode(0.0, y0), rtol=ROUNDING)
 
 
 def test_results_can_be_stored_at_times_and_pickled() -> None:
