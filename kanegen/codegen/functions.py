@@ -8,10 +8,11 @@ from itertools import accumulate, groupby
 from typing import Final, NamedTuple
 
 from kanegen.codegen.printer import Printer, comment, literal, string, wrapped
+from kanegen.precision import DOUBLE, Precision
 from kanegen.program.passes.count import operation_count
 from kanegen.program.passes.lower import Value
 from kanegen.program.passes.schedule import Code, Gather, Let, Part, Statement, schedule, split
-from kanegen.program.records import Call, Check, Function, Guard, Invoke, Program, Store, Symbols
+from kanegen.program.records import Call, Check, Function, Guard, Invoke, Program, Store, Symbols, Wording
 
 ARGUMENTS = ("t", "q", "u", "r", "p", "work", "out")
 GATHERED = ("sine", "cosine")
@@ -141,7 +142,7 @@ def _entry(
     arguments = ", ".join(ARGUMENTS + _gathered(code))
     calls = Calls(users, others, {p.number: f"{identifier}_part_{p.number}({arguments})" for p in code.parts})
     stored, layout = _labels(function, program.symbols)
-    text = body(code, calls, stored)
+    text = body(code, calls, stored, program.precision)
     rows, cols = (*function.shape, 0)[:2] if function.shape else (-1, 0)
     return Entry(
         name=string(function.name),
@@ -170,7 +171,7 @@ def _parts(
 ) -> tuple[PartEntry, ...]:
     result, gathered = [], _gathered(code)
     for part in code.parts:
-        writer = _Writer(code.kept, calls, stored)
+        writer = _Writer(code.kept, calls, stored, program.precision)
         text = Body((Lines("", tuple(writer.lines(part.statements))),), writer.arrays)
         unused = (*_unused(arrays, text), *(name for name in gathered if name not in text.arrays))
         name, locals_ = f"{identifier}_part_{part.number}", _locals(arrays, program, text)
@@ -215,9 +216,9 @@ def _unused(arrays: Mapping[str, int], text: Body) -> tuple[str, ...]:
 # -- statements --------------------------------------------------------------------------------------------------------
 
 
-def body(code: Code, calls: Calls, labels: Sequence[str] = ()) -> Body:
+def body(code: Code, calls: Calls, labels: Sequence[str] = (), precision: Precision = DOUBLE) -> Body:
     """The statements of ``code`` in C; parts are called, not printed. ``labels[i]`` comments on ``out[i]``."""
-    writer = _Writer(code.kept, calls, labels)
+    writer = _Writer(code.kept, calls, labels, precision)
     sections = tuple(Lines(comment(part.title), tuple(writer.lines(part.statements))) for part in code.sections)
     passes_arguments = any(
         isinstance(s, Part | Invoke) or (isinstance(s, Guard) and s.otherwise is not None) for s in code.statements
@@ -229,8 +230,8 @@ def body(code: Code, calls: Calls, labels: Sequence[str] = ()) -> Body:
 class _Writer:
     """Writes the statements of one C function; ``kept``: indices of the values that parts share."""
 
-    def __init__(self, kept: Mapping[Value, int], calls: Calls, labels: Sequence[str]) -> None:
-        self._printer = Printer(calls.users, kept)
+    def __init__(self, kept: Mapping[Value, int], calls: Calls, labels: Sequence[str], precision: Precision) -> None:
+        self._printer = Printer(calls.users, kept, precision)
         self._kept = kept
         self._calls = calls
         self._labels = labels
@@ -273,14 +274,20 @@ class _Writer:
         if isinstance(statement, Guard):
             holds, otherwise = self._printer.holds(statement.condition), statement.otherwise
             result = "KG_SINGULAR" if otherwise is None else self._calls.evaluate(otherwise, "out")
-            reason = wrapped(f"Valid where {statement.reason}." if statement.reason else "")
+            reason = self._reason("Valid where", statement.reason)
             return [*reason, f"if (!({holds})) {{ return {result}; }}"]
         if isinstance(statement, Check):
-            reason = wrapped(f"Singular unless {statement.reason}." if statement.reason else "")
+            reason = self._reason("Singular unless", statement.reason)
             return [*reason, f"result = ({self._printer.holds(statement.condition)}) ? result : KG_SINGULAR;"]
         if isinstance(statement, Part):
             return [f"{self._calls.parts[statement.number]};"]
         return self._gather(statement)
+
+    def _reason(self, beginning: str, reason: Wording) -> list[str]:
+        """The comment on a test, with its tolerances as they are in this precision."""
+        precision = self._printer.precision
+        words = (part if isinstance(part, str) else f"{float(precision.value(part)):g}" for part in reason)
+        return wrapped(f"{beginning} {''.join(words)}.") if reason else []
 
     def _let(self, let: Let) -> list[str]:
         value = let.value

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 from kanegen._version import __version__
 from kanegen.codegen.functions import Calls, body, entries
 from kanegen.codegen.printer import comment, stem
 from kanegen.codegen.sources import Sources, render, runtime_headers
+from kanegen.errors import BuildError
 from kanegen.graph.derivatives import reachable
 from kanegen.graph.functions import Spline
+from kanegen.precision import DOUBLE
 from kanegen.program.kernels import KERNELS
 from kanegen.program.passes.schedule import schedule_constants
 from kanegen.program.records import Call, Program
@@ -44,6 +47,7 @@ def emit_sources(program: Program, *, digest: str, options_text: str = "") -> So
 
 def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[str, object]:
     """The variables of the templates for one model."""
+    _require_range(program)
     symbols = program.symbols
     users = _user_functions(program)
     functions = entries(program, users)
@@ -52,6 +56,7 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
         "version": __version__,
         "model": program.name,
         "stem": stem(program.name),
+        "precision": program.precision.name,
         "digest": digest,
         "options": comment(f"{options_text}; functions {public}" if options_text else f"functions {public}"),
         "legends": _legends(program),
@@ -71,7 +76,7 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
         "events": program.events,
         "n_work": max((entry.work for entry in functions), default=0),
         "has_parts": any(entry.parts for entry in functions),
-        "prepare": body(schedule_constants(program), Calls(users, {}, {})),
+        "prepare": body(schedule_constants(program), Calls(users, {}, {}), (), program.precision),
     }
 
 
@@ -81,6 +86,24 @@ def _headers(program: Program, users: Mapping[object, str]) -> list[str]:
     splines = any(isinstance(payload, Spline) for payload in users)
     of_kernels = sorted({KERNELS[kernel].header for kernel in calls})
     return [f"{stem(program.name)}.h", *of_kernels, "kg_sincos.h", *(["kg_spline.h"] if splines else [])]
+
+
+def _require_range(program: Program) -> None:
+    """Raise `BuildError` for constants that the scalar type cannot represent; it names all and where they are."""
+    if program.precision == DOUBLE:
+        return  # the printer refuses the few that double cannot represent; searching for them would take time
+    places: dict[float, dict[str, None]] = {}
+    for function in program.functions:
+        for node in reachable(function.roots):
+            numbers = [node.payload] if node.op == "const" else ()
+            if isinstance(node.payload, Spline):
+                numbers = [*node.payload.breakpoints, *chain.from_iterable(node.payload.coefficients)]
+            for number in numbers:
+                if not program.precision.holds(number):
+                    places.setdefault(number, {})[function.name] = None
+    if places:
+        text = "; ".join(f"{number} in {', '.join(names)}" for number, names in places.items())
+        raise BuildError(program.precision.refusal(f"the model has constants beyond its precision ({text})"))
 
 
 def _user_functions(program: Program) -> dict[object, str]:

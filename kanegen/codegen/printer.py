@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Final
 
 from kanegen.errors import BuildError
+from kanegen.precision import DOUBLE, Precision
 from kanegen.program.passes.lower import Value
 
 # In a comment: characters that are not printable ASCII, comment delimiters, and the start of trigraphs. A backslash
@@ -60,15 +61,13 @@ _COMPARISON: Final = {"lt": "<", "le": "<=", "eq": "==", "ne": "!="}
 _LOGICAL: Final = {"and": "&", "or": "|"}  # on comparisons, which are 0 or 1: both sides, and no branch
 
 
-def literal(value: int | Fraction | float) -> str:
+def literal(value: int | Fraction | float, precision: Precision = DOUBLE) -> str:
     """The C literal of the double nearest to ``value``: the shortest decimal that is converted to this double.
 
-    Raises `BuildError` for a number outside the range of doubles.
+    Raises `BuildError` for a number outside the range of the scalar type.
     """
-    try:
-        number = float(value)
-    except OverflowError:
-        raise BuildError(f"the constant {value} is larger than any double; scale the model") from None
+    precision.require(value, f"the constant {value}")
+    number = float(precision.value(value))
     if math.isnan(number):
         return "(kg_real)NAN"
     if math.isinf(number):
@@ -82,13 +81,17 @@ class Printer:
 
     ``functions``: the C names of user functions. ``kept``: indices of values in the array ``kept``, which is read
     unless a value has a name in ``names``. ``arrays``: the arrays that have occurred so far.
+    ``precision``: the scalar type.
     """
 
-    def __init__(self, functions: Mapping[object, str], kept: Mapping[Value, int]) -> None:
+    def __init__(
+        self, functions: Mapping[object, str], kept: Mapping[Value, int], precision: Precision = DOUBLE
+    ) -> None:
         self.names: dict[Value, str] = {}
         self.arrays: set[str] = set()
         self._functions = functions
         self._kept = kept
+        self.precision = precision
 
     def definition(self, value: Value) -> str:
         """The C expression that computes a value, even if the value has a name."""
@@ -139,7 +142,7 @@ class Printer:
         if op == "neg":
             return f"-{self._operand(args[0], ATOM)}", PREFIX
         if op == "const":
-            text = literal(value.payload)
+            text = literal(value.payload, self.precision)
             return text, PREFIX if text.startswith("-") else ATOM
         return self._atom(value), ATOM
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from kanegen.graph.nodes import Node
 from kanegen.graph.ranks import RANK_TOLERANCE
+from kanegen.precision import Tolerance
 
 Magnitudes: TypeAlias = Callable[[Sequence[Node]], list[float]]
 
@@ -17,7 +18,7 @@ _CONSTANT_BONUS = 8.0
 _TIE = 1e-9
 """Scores that differ by less than this fraction count as equal, so that every machine chooses the same pivot."""
 
-PIVOT_THRESHOLD = 1e-13
+PIVOT_THRESHOLD = Tolerance(1e-13, 1e-5)
 """A pivot below this fraction of its diagonal entry has lost all digits by cancellation: the matrix is singular."""
 
 

@@ -26,6 +26,7 @@ from kanegen.errors import BuildError
 from kanegen.graph import Graph, Identities, Node, count_operations, to_sympy, to_sympy_cse
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_name
+from kanegen.precision import Tolerance
 
 Feature = TypeVar("Feature")
 
@@ -33,8 +34,9 @@ SQUARE_LIMIT = 24
 """Largest symmetric system that straight-line code solves. It takes 0.65 of the time of the loop kernel at 14 unknowns
 and 0.57 to 0.94 at 20, and twice the time to compile."""
 
-PIVOT_LIMIT = 1e-3
-"""Constraint pivots below this fraction of their row lose over three digits; other dependent speeds are then chosen."""
+PIVOT_LIMIT = Tolerance(1e-3, 1e-2)
+"""Constraint pivots below this fraction of their row lose over three digits (two of float); other dependent speeds are
+then chosen."""
 
 
 Names = Mapping[tuple[str, int], Any]

@@ -61,6 +61,8 @@ class ProjectFiles:
         gains = example.stabilization.gains
         description = generated.description
         ui = interface_of(generated.program, description, kernel["entries"], known, units, example.start_time, gains)
+        for name, value in known.items():
+            generated.program.precision.require(value, f"the value {value} of {name}")
         step = step_of(options.method, options.projections or 0, ui, description)
         return cls(generated, options, digest, example, ui, step, kernel, emitted_features(description))
 
@@ -90,7 +92,6 @@ class ProjectFiles:
             "has": self.features,
             "ui": self.ui,
             "step": self.step,
-            "precision": self.options.precision,
             "statuses": STATUSES,
             "cost": self.cost(),
             "waiting": waiting,

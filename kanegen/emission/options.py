@@ -13,9 +13,7 @@ from kanegen.codegen.methods.table import ADAPTIVE
 from kanegen.codegen.printer import LONGEST_STEM, stem
 from kanegen.emission.methods import AUTO, NONE, STEP_METHODS
 from kanegen.errors import BuildError, brief
-
-PRECISIONS: Final = ("double", "float")
-"""Scalar types of the C code."""
+from kanegen.precision import PRECISIONS
 
 MATHS: Final = ("libm", "builtin")
 """Where sines and cosines come from: the C library, or polynomials in the project itself."""
@@ -42,7 +40,7 @@ class EmitOptions:
     name
         Prefix of all files and symbols, a C identifier.
     precision, math
-        Entries of :data:`PRECISIONS` and :data:`MATHS`.
+        Keys of :data:`kanegen.precision.PRECISIONS` and entries of :data:`MATHS`.
     method
         The method of ``NAME_step``, a key of :data:`.STEP_METHODS`; ``"auto"`` for the one that suits the model,
         ``"none"`` for a project without a step.

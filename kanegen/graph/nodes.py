@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
 from kanegen.graph.functions import Function, Spline
+from kanegen.precision import Tolerance
 
 Number: TypeAlias = int | Fraction | float
 
@@ -437,7 +438,9 @@ _BINARY: Final[dict[str, Callable[[Number, Number], Number]]] = {
 
 
 def exact(value: Number) -> Number:
-    """The same number as an int where it is integer-valued, else as a Fraction or a plain float."""
+    """The same number as an int where it is integer-valued, else as a Fraction, a tolerance or a plain float."""
+    if isinstance(value, Tolerance):
+        return value
     if isinstance(value, float):
         # Every float from 2**53 on is an integer, so being one does not mean that the number is exact.
         return int(value) if value.is_integer() and abs(value) < 2**53 else float(value)

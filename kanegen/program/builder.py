@@ -17,7 +17,7 @@ from kanegen.graph import Graph, Node, reachable, substitute
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
 from kanegen.program.kernels import KERNELS
-from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Step, Store
+from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Step, Store, Wording
 
 Source: TypeAlias = "Sequence[Node | None] | Function | str"
 """The source of a kernel argument: nodes (None is not stored), a function, or the name of an array."""
@@ -291,23 +291,27 @@ class FunctionSpec:
     derives: bool = False
 
 
-def _reason(condition: Node, equations: Equations) -> str:
-    """Describe a condition in words: which pivots must not be negligible, each kind named once.
+def _reason(condition: Node, equations: Equations) -> Wording:
+    """Describe a condition in words: which pivots must not be negligible, each kind named once."""
+    first, *others = dict.fromkeys(_reasons(condition, equations))
+    return first + tuple(part for reason in others for part in ("; ", *reason))
 
-    Every condition of a program is a conjunction of comparisons ``fraction * scale < pivot``.
-    """
+
+def _reasons(condition: Node, equations: Equations) -> list[Wording]:
+    """Every condition of a program is a conjunction of comparisons ``fraction * scale < pivot``."""
     if condition.op == "and":
-        reasons = [part for operand in condition.args for part in _reason(operand, equations).split("; ")]
-        return "; ".join(dict.fromkeys(reasons))
+        return [reason for operand in condition.args for reason in _reasons(operand, equations)]
     fraction = _fraction(condition)
     if fraction == PIVOT_THRESHOLD:
-        return f"the pivots of the mass matrix exceed {fraction:g} of its diagonal: it is positive definite"
+        return [("the pivots of the mass matrix exceed ", fraction, " of its diagonal: it is positive definite")]
     if fraction is not None and equations.has_partition:
         part = equations.partition
         if any(pivot.holds(fraction) is condition for pivot in part.pivots):
             speeds = ", ".join(symbol_name(equations.model.speeds[speed]) for speed in part.dependent)
-            return f"the pivots of the constraints for the dependent speeds {speeds} exceed {fraction:g} of their rows"
-    return "the pivots of the elimination are not negligible"
+            return [
+                (f"the pivots of the constraints for the dependent speeds {speeds} exceed ", fraction, " of their rows")
+            ]
+    return [("the pivots of the elimination are not negligible",)]
 
 
 def _fraction(test: Node) -> float | None:
@@ -316,4 +320,4 @@ def _fraction(test: Node) -> float | None:
         return None
     left = test.args[0]
     factors = left.args if left.op == "mul" else (left,)
-    return next((float(factor.payload) for factor in factors if factor.op == "const"), None)
+    return next((factor.payload for factor in factors if factor.op == "const"), None)

@@ -14,6 +14,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from kanegen.codes import Paradox
 from kanegen.graph.nodes import Graph, Node
+from kanegen.precision import DOUBLE, Precision
 
 Operand = TypeVar("Operand")
 """The operand of a step: a node of the graph, or a lowered value."""
@@ -47,6 +48,10 @@ class Call:
     arguments: tuple[int | str, ...]
 
 
+Wording: TypeAlias = tuple[str | float, ...]
+"""Words, and numbers whose text depends on the precision if they are tolerances."""
+
+
 @dataclass(frozen=True)
 class Guard(Generic[Operand]):
     """If ``condition`` is false (zero or NaN), evaluate the function ``otherwise`` in place of the remaining steps.
@@ -56,7 +61,7 @@ class Guard(Generic[Operand]):
 
     condition: Operand
     otherwise: str | None
-    reason: str = ""
+    reason: Wording = ()
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ class Check(Generic[Operand]):
     """
 
     condition: Operand
-    reason: str = ""
+    reason: Wording = ()
 
 
 Step: TypeAlias = "Block | Call | Guard[Node] | Invoke | Check[Node]"
@@ -169,6 +174,7 @@ class Program:
     """All functions of one model over one graph, and the constants that ``prepare`` stores in the array ``c``.
 
     ``unavailable``: functions of the catalogue that the model does not have, with the reasons.
+    ``precision``: that of the compiled code.
     """
 
     name: str
@@ -179,6 +185,7 @@ class Program:
     contacts: tuple[ContactEntry, ...] = ()
     events: tuple[EventEntry, ...] = ()
     unavailable: tuple[tuple[str, str], ...] = ()
+    precision: Precision = DOUBLE
 
     def function(self, name: str) -> Function:
         return next(f for f in self.functions if f.name == name)

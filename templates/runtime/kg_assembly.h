@@ -19,7 +19,7 @@ extern "C" {
 
 /* Singular values below this fraction of the largest count as zero. Newton's method finds a double solution only to
  * the square root of the rounding error, where the smallest singular value is of that size. */
-#define KG_ASSEMBLY_RANK KG_C(1e-6)
+#define KG_ASSEMBLY_RANK KG_BY_PRECISION(1e-6, 2e-3)
 #define KG_ASSEMBLY_CONTRACTION KG_C(0.25)
 /* A correction may be this fraction of the predicted change, or of the characteristic size of the unknowns. */
 #define KG_ASSEMBLY_PREDICTED KG_C(0.5)
@@ -322,7 +322,7 @@ static inline int kg_assembly_find(const kg_assembly_time *x, kg_real predicted,
       return KG_OK;
     }
     if (before >= KG_C(0.0) && size > KG_ASSEMBLY_CONTRACTION * before) {
-      return size <= KG_C(1e-12) ? KG_OK : KG_INCONSISTENT; /* rounding errors do not shrink */
+      return size <= KG_BY_PRECISION(1e-12, 1e-4) ? KG_OK : KG_INCONSISTENT; /* rounding errors do not shrink */
     }
     before = size;
   }
@@ -344,7 +344,7 @@ static inline int kg_assembly_first(const kg_assembly_time *x, kg_real *q, int *
     merit = kg_dot(m, x->w->residual, x->w->residual);
     size = KG_SQRT(kg_dot(x->a->n_w, x->w->w, x->w->w));
     memcpy(old, q, (size_t)x->a->n_q * sizeof(kg_real));
-    if (size <= KG_C(1e-14) || merit <= KG_EPSILON * KG_EPSILON) {
+    if (size <= KG_BY_PRECISION(1e-14, 5e-6) || merit <= KG_EPSILON * KG_EPSILON) {
       return found;
     }
     fraction = size > KG_C(1.0) ? KG_C(1.0) / size : KG_C(1.0);
@@ -365,7 +365,7 @@ static inline int kg_assembly_first(const kg_assembly_time *x, kg_real *q, int *
       kg_assembly_directions(x, q);
     }
     if (halving == KG_ASSEMBLY_HALVINGS) { /* only rounding errors are left, or there is no solution */
-      return merit <= KG_C(1e-24) ? found : KG_INCONSISTENT;
+      return merit <= KG_BY_PRECISION(1e-24, 1e-8) ? found : KG_INCONSISTENT;
     }
   }
   return KG_INCONSISTENT;

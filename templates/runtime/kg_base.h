@@ -1,7 +1,12 @@
 /* kg_base.h - defines the scalar type, its literals and its functions.
  *
- * Generated kernels and runtime headers use only these names, so that one text serves double, float and
- * vector lanes: define KG_REAL_DEFINED and the names below before including this header to change them.
+ * Generated kernels and runtime headers use only these names, so that one text serves double, float and vector lanes:
+ *
+ *   nothing          kg_real is double
+ *   KG_FLOAT         kg_real is float: defined before this header, or for the compiler (-DKG_FLOAT)
+ *   KG_REAL_DEFINED  kg_real and the names below are defined before this header
+ *
+ * KG_BUILTIN_MATH: sines, cosines and tangents are those of kg_trigonometry.h instead of the C library's.
  */
 #ifndef KG_BASE_H
 #define KG_BASE_H
@@ -11,11 +16,34 @@
 #include <stddef.h>
 
 #ifndef KG_REAL_DEFINED
+#ifdef KG_FLOAT
+typedef float kg_real;
+#define KG_C(x) x##f
+#define KG_BY_PRECISION(in_double, in_float) in_float##f
+#define KG_EPSILON FLT_EPSILON
+#define KG_TINY FLT_MIN
+#define KG_ASIN(x) asinf(x)
+#define KG_ACOS(x) acosf(x)
+#define KG_ATAN(x) atanf(x)
+#define KG_ATAN2(y, x) atan2f(y, x)
+#define KG_SINH(x) sinhf(x)
+#define KG_COSH(x) coshf(x)
+#define KG_TANH(x) tanhf(x)
+#define KG_ASINH(x) asinhf(x)
+#define KG_ACOSH(x) acoshf(x)
+#define KG_ATANH(x) atanhf(x)
+#define KG_EXP(x) expf(x)
+#define KG_LOG(x) logf(x)
+#define KG_SQRT(x) sqrtf(x)
+#define KG_CBRT(x) cbrtf(x)
+#define KG_POW(x, y) powf(x, y)
+#define KG_ABS(x) fabsf(x)
+#define KG_FLOOR(x) floorf(x)
+#define KG_CEIL(x) ceilf(x)
+#define KG_ERF(x) erff(x)
+#else
 typedef double kg_real;
 #define KG_C(x) x
-#define KG_SIN(x) sin(x)
-#define KG_COS(x) cos(x)
-#define KG_TAN(x) tan(x)
 #define KG_ASIN(x) asin(x)
 #define KG_ACOS(x) acos(x)
 #define KG_ATAN(x) atan(x)
@@ -35,15 +63,33 @@ typedef double kg_real;
 #define KG_FLOOR(x) floor(x)
 #define KG_CEIL(x) ceil(x)
 #define KG_ERF(x) erf(x)
-#define KG_RECIPROCAL(x) ((x) != 0 ? KG_C(1.0) / (x) : KG_C(0.0))
+#endif
+#ifdef KG_BUILTIN_MATH
+#define KG_SIN(x) kg_sin(x)
+#define KG_COS(x) kg_cos(x)
+#define KG_TAN(x) kg_tan(x)
+#elif defined(KG_FLOAT)
+#define KG_SIN(x) sinf(x)
+#define KG_COS(x) cosf(x)
+#define KG_TAN(x) tanf(x)
+#else
+#define KG_SIN(x) sin(x)
+#define KG_COS(x) cos(x)
+#define KG_TAN(x) tan(x)
+#endif
+#define KG_RECIPROCAL(x) ((x) != KG_C(0.0) ? KG_C(1.0) / (x) : KG_C(0.0))
 #define KG_ISFINITE(x) isfinite(x)
 /* Branch-free minimum and maximum: operands are never NaN by construction, so no call of fmin or fmax is needed. */
 #define KG_MIN(x, y) ((x) < (y) ? (x) : (y))
 #define KG_MAX(x, y) ((x) > (y) ? (x) : (y))
-#define KG_SELECT(condition, x, y) ((condition) != 0 ? (x) : (y))
-#define KG_TRUTH(condition) ((condition) ? 1.0 : 0.0)
+#define KG_SELECT(condition, x, y) ((condition) ? (x) : (y))
+#define KG_TRUTH(condition) ((condition) ? KG_C(1.0) : KG_C(0.0))
 #endif
 
+/* A tolerance that rounding decides has a value for each precision. */
+#ifndef KG_BY_PRECISION
+#define KG_BY_PRECISION(in_double, in_float) KG_C(in_double)
+#endif
 /* Distance from 1 to the next kg_real, and the smallest normal kg_real; define them together with kg_real. */
 #ifndef KG_EPSILON
 #define KG_EPSILON DBL_EPSILON

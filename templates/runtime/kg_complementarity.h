@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Slack of a guard that starts at zero, as a fraction of the tolerance of the guard. */
-#define KG_GUARD_SLACK KG_C(1e-6)
+#define KG_GUARD_SLACK KG_BY_PRECISION(1e-6, 1e-2)
 
 /* Returns -1 if the gap is violated or decreasing through zero, 1 if it is open or opening, 0 if it touches and rests.
  * A gap whose guard has fallen touches, whatever its rounding error; so does a violated gap of a rigid contact. */

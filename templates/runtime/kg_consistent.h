@@ -326,7 +326,7 @@ static inline kg_level kg_level_of(const kg_manifold *c, int positions, kg_real 
   l.rows = l.function ? l.function->rows : 0;
   l.tolerance = tolerance;
   kg_consistent_place(c, work, &l.w);
-  l.w.factored[0] = NAN;
+  l.w.factored[0] = (kg_real)NAN;
   return l;
 }
 

@@ -24,18 +24,18 @@ extern "C" {
 #endif
 
 /* Default tolerances of gaps that touch and of speeds at rest; the host can change them. */
-#define KG_GAP_TOLERANCE KG_C(1e-9)
-#define KG_RATE_TOLERANCE KG_C(1e-9)
+#define KG_GAP_TOLERANCE KG_BY_PRECISION(1e-9, 1e-5)
+#define KG_RATE_TOLERANCE KG_BY_PRECISION(1e-9, 1e-5)
 /* Guards of a contact: of its gap or normal force, of its gap, of its friction, of its start to slip. */
 #define KG_CONTACT_GUARDS 4
 /* Flag of a contact whose gap has reached zero, up to rounding. */
 #define KG_GAP_FELL 16
 /* A slip velocity below this fraction of the rate tolerance has no direction. */
-#define KG_NO_DIRECTION KG_C(1e-3)
+#define KG_NO_DIRECTION KG_BY_PRECISION(1e-3, 1e-2)
 /* Up to this multiple of the rate tolerance, slip that starts in a plane has the direction of its acceleration. The
  * direction of its velocity tends to this direction at the rate mu N / (m |v|), too fast for explicit steps, and the
  * difference is proportional to the square of the time since the start. */
-#define KG_START_SPEED KG_C(1e3)
+#define KG_START_SPEED KG_BY_PRECISION(1e3, 1e2)
 
 /* The last evaluation of `contacts`, or of `gaps` from `value` on. */
 typedef struct {

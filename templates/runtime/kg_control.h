@@ -13,9 +13,9 @@ extern "C" {
 
 /* Servo-constraints are infeasible if the residual |A x - z| of the best controls exceeds this fraction of |z|, half of
  * the digits as for redundant constraints, ... */
-#define KG_CONTROL_TOLERANCE KG_C(1.5e-8)
+#define KG_CONTROL_TOLERANCE KG_BY_PRECISION(1.5e-8, 3.5e-4)
 /* ... plus this value, since z of satisfied redundant servo-constraints consists of rounding errors. */
-#define KG_CONTROL_FLOOR KG_C(1e-12)
+#define KG_CONTROL_FLOOR KG_BY_PRECISION(1e-12, 1e-4)
 
 /* x (n) = A^+ z + (I - A^+ A) y, computed as y + A^+ (z - A y) (Bajodah 2003, eqs. 481 and 541). A (m x n) is
  * destroyed. Returns KG_OK, KG_RANK_DEFICIENT (the rows are dependent but consistent), or KG_INFEASIBLE:

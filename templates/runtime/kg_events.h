@@ -16,11 +16,11 @@ extern "C" {
 
 #define KG_FINDER_CORRECTIONS 5
 /* Events this fraction of a step apart may be simultaneous. */
-#define KG_FINDER_TOGETHER KG_C(1e-6)
+#define KG_FINDER_TOGETHER KG_BY_PRECISION(1e-6, 1e-4)
 /* Steps shorter than this fraction of the longest one are short. */
 #define KG_FINDER_SHORT KG_C(1e-3)
 /* A guard counts as zero if a shift of the state by this fraction of its tolerance makes it zero. */
-#define KG_FINDER_ACCURACY KG_C(1e-6)
+#define KG_FINDER_ACCURACY KG_BY_PRECISION(1e-6, 1e-2)
 
 /* One guard on the dense output of the last step. */
 typedef struct {
@@ -109,7 +109,7 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
     scan.flat = KG_FINDER_FLAT * scan.unit;
     scan.swing = KG_FINDER_SWING * scan.unit;
   }
-  scan.shortest = KG_MAX(KG_C(1e-9), KG_C(4.0) * rounding);
+  scan.shortest = KG_MAX(KG_BY_PRECISION(1e-9, 1e-6), KG_C(4.0) * rounding);
   scan.limit = *limit;
   scan.effort = 0;
   kg_finder_piece(f, i, &whole);
@@ -178,7 +178,7 @@ static inline int kg_finder_earliest(const kg_finder *f) {
 /* Slope of a guard in t just before its zero; 0 where it jumps. */
 static inline int kg_finder_slope(kg_finder *f, kg_stepper *s, int guard, kg_real *slope) {
   const kg_found *found = &f->found[guard];
-  const kg_real length = KG_MIN(KG_MAX(KG_C(0.01) * (found->b - found->a), KG_C(1e-6)), found->b);
+  const kg_real length = KG_MIN(KG_MAX(KG_C(0.01) * (found->b - found->a), KG_BY_PRECISION(1e-6, 1e-3)), found->b);
   kg_guard_line line;
   kg_real before;
   int status;

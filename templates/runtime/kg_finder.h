@@ -22,7 +22,7 @@ extern "C" {
 /* Values below this fraction of the change by one unit of tolerance count as zero. */
 #define KG_FINDER_NOISE KG_C(1e-2)
 /* Relative and absolute tolerance for runs with fixed steps, which have no tolerance of their own. */
-#define KG_FINDER_TOLERANCE KG_C(1e-10)
+#define KG_FINDER_TOLERANCE KG_BY_PRECISION(1e-10, 1e-5)
 
 /* The host fills the fields up to `rules`; it can read `fired`, `found` and `g` at an event. */
 typedef struct {
@@ -149,7 +149,7 @@ static inline int kg_finder_units(kg_finder *f, const kg_stepper *s, kg_real t, 
                                   int costly) {
   const kg_real *rtol = s->options.rtol, *atol = s->options.atol;
   /* Time changes by its rounding error only. */
-  const kg_real later = t + KG_C(64.0) * KG_EPSILON / KG_FINDER_NOISE * KG_ABS(t);
+  const kg_real later = t + KG_BY_PRECISION(64.0, 1.0) * KG_EPSILON / KG_FINDER_NOISE * KG_ABS(t);
   kg_real share = KG_C(0.5);
   int status;
   for (int i = 0; i < s->ode.n; ++i) {

@@ -15,7 +15,12 @@ extern "C" {
 /* Singular values below this fraction of the largest count as zero. Inside a step redundant rows are dependent only up
  * to the error of the state: with 1e-12 a Bricard mechanism takes four or more times as many steps, with 1e-7 a chain
  * of four-bars changes its energy in the flat position. */
-#define KG_SINGULAR_VALUE_TOLERANCE KG_C(1e-9)
+#define KG_SINGULAR_VALUE_TOLERANCE KG_BY_PRECISION(1e-9, 1e-4)
+
+/* Products below this value are zero: their vectors are orthogonal, or have no length. */
+#define KG_NO_PRODUCT KG_BY_PRECISION(1e-300, 1e-36)
+/* Pivots below this fraction of their diagonal element are rounding. */
+#define KG_ROOT_ROUNDING KG_BY_PRECISION(1e-14, 5e-6)
 
 /* Largest number of sweeps of Jacobi rotations; convergence is quadratic, and mechanical systems need less than ten. */
 #define KG_JACOBI_SWEEPS 30
@@ -47,7 +52,7 @@ static inline void kg_orthogonal_rows(int m, int n, kg_real *M, int k, kg_real *
         kg_real *a = M + i * (ptrdiff_t)n, *b = M + j * (ptrdiff_t)n;
         const kg_real aa = kg_dot(n, a, a), bb = kg_dot(n, b, b), ab = kg_dot(n, a, b);
         kg_real c, s;
-        if (!(KG_ABS(ab) > KG_C(1e-16) * KG_SQRT(aa * bb)) || ab * ab < KG_C(1e-300)) {
+        if (!(KG_ABS(ab) > KG_BY_PRECISION(1e-16, 5e-8) * KG_SQRT(aa * bb)) || ab * ab < KG_NO_PRODUCT) {
           continue;
         }
         rotated = 1;
@@ -118,7 +123,7 @@ static inline int kg_root_factor(int n, kg_real *Q) {
     for (int j = 0; j <= i; ++j) {
       kg_real rest = Q[i * (ptrdiff_t)n + j] - kg_dot(j, Q + i * (ptrdiff_t)n, Q + j * (ptrdiff_t)n);
       if (i == j) {
-        if (!(rest > KG_C(1e-14) * diagonal)) {
+        if (!(rest > KG_ROOT_ROUNDING * diagonal)) {
           return KG_SINGULAR;
         }
         Q[i * (ptrdiff_t)n + i] = KG_SQRT(rest);
@@ -217,7 +222,7 @@ static inline void kg_symmetric_eigen(int n, kg_real *S, kg_real *d, kg_real *W)
       for (int j = i + 1; j < n; ++j) {
         const kg_real aa = S[i * (ptrdiff_t)n + i], bb = S[j * (ptrdiff_t)n + j], ab = S[i * (ptrdiff_t)n + j];
         kg_real c, s;
-        if (!(KG_ABS(ab) > KG_C(1e-17) * KG_SQRT(KG_ABS(aa * bb))) || ab * ab < KG_C(1e-300)) {
+        if (!(KG_ABS(ab) > KG_BY_PRECISION(1e-17, 5e-9) * KG_SQRT(KG_ABS(aa * bb))) || ab * ab < KG_NO_PRODUCT) {
           continue;
         }
         rotated = 1;
@@ -318,7 +323,7 @@ static inline int kg_canonical(int n_u, int n_c, kg_real *Q, const kg_real *Qdot
  * of the coordinates (1 rad, 1 m). */
 #define KG_LIMIT_DISTANCE KG_C(1e-3)
 /* Rates of rows below this fraction of the largest count as zero: the row is dependent during the whole motion. */
-#define KG_LIMIT_RATE KG_C(1e-6)
+#define KG_LIMIT_RATE KG_BY_PRECISION(1e-6, 1e-4)
 
 /* g (n) = the combination u (m) of the rows of G (m x n) */
 static inline void kg_combined(int m, int n, const kg_real *u, const kg_real *G, kg_real *g) {

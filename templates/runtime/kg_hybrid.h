@@ -18,7 +18,7 @@ extern "C" {
  * after less than this fraction of the run (or of so many longest steps, if the run is longer), or, without a jump, after less than a fraction of the longest step in which
  * the guard moved by at most so many units of tolerance. */
 #define KG_IDLE_EVENTS 200
-#define KG_IDLE_PROGRESS KG_C(1e-10)
+#define KG_IDLE_PROGRESS KG_BY_PRECISION(1e-10, 1e-6)
 #define KG_IDLE_SPAN KG_C(1e4)
 #define KG_IDLE_EXCURSION KG_C(1e3)
 #define KG_IDLE_STEP KG_C(1e-2)

@@ -18,7 +18,7 @@ extern "C" {
 
 /* Flights no higher than this fraction of the gap tolerance are not resolved, because of the rounding of the gap: to
  * follow them would add as much energy as the impacts dissipate. */
-#define KG_FLIGHT KG_C(1e-5)
+#define KG_FLIGHT KG_BY_PRECISION(1e-5, 1e-2)
 
 /* Returns whether contact m rises further than that against its acceleration if it separates with this speed. */
 static inline int kg_flies(const kg_contacts *c, int m, kg_real speed) {

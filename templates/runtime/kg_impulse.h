@@ -205,7 +205,7 @@ static inline int kg_impulse_step(kg_impulse_solve *s, kg_real *u, const kg_real
 /* Returns whether the rows changed with the speeds between two evaluations. */
 static inline int kg_impulse_curved(const kg_impulse_solve *s) {
   const int size = s->rows->n_u * s->rows->n_c;
-  const kg_real limit = KG_C(1e-14) * kg_largest(size, s->J);
+  const kg_real limit = KG_BY_PRECISION(1e-14, 5e-6) * kg_largest(size, s->J);
   for (int i = 0; i < size; ++i) {
     if (!(KG_ABS(s->J[i] - s->shifted[i]) <= limit)) {
       return 1;
@@ -247,7 +247,7 @@ static inline int kg_impulse(const kg_impulse_rows *rows, kg_real t, const kg_re
     status = kg_impulse_jacobian(&s, u, s.J);
     curved = curved || kg_impulse_curved(&s);
     if (!curved || change <= KG_C(64.0) * KG_EPSILON * speed ||
-        (change <= KG_C(1e-9) * speed && iteration > 0 && change > KG_C(0.5) * last)) {
+        (change <= KG_BY_PRECISION(1e-9, 1e-4) * speed && iteration > 0 && change > KG_C(0.5) * last)) {
       memcpy(multipliers, s.lambda, (size_t)rows->n_c * sizeof *multipliers);
       return status < 0 ? status : KG_OK;
     }

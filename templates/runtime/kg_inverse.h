@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* If at most this fraction of a control is orthogonal to the constraints, it acts only along the constraints. */
-#define KG_INVERSE_ALONG KG_C(1e-10)
+#define KG_INVERSE_ALONG KG_BY_PRECISION(1e-10, 1e-5)
 
 typedef struct {
   int n_q;

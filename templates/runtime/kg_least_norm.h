@@ -14,13 +14,13 @@ extern "C" {
 
 /* A row depends on the rows before it if at most this fraction of it is orthogonal to them: half of the digits, since
  * the right side of such a row has a rounding error of the other half. */
-#define KG_LEAST_NORM_RANK KG_C(1.5e-8)
+#define KG_LEAST_NORM_RANK KG_BY_PRECISION(1.5e-8, 3.5e-4)
 /* Rows with at most this fraction of their square orthogonal to the others use the rank-revealing method. */
-#define KG_LEAST_NORM_REGULAR KG_C(1e-6)
+#define KG_LEAST_NORM_REGULAR KG_BY_PRECISION(1e-6, 1e-3)
 /* Pivots of a metric below this fraction of their own diagonal element count as zero, ... */
-#define KG_METRIC_SINGULAR KG_C(1e-10)
+#define KG_METRIC_SINGULAR KG_BY_PRECISION(1e-10, 1e-5)
 /* ... and become this fraction of the mean diagonal element: directions without mass change most easily. */
-#define KG_METRIC_FLOOR KG_C(1e-6)
+#define KG_METRIC_FLOOR KG_BY_PRECISION(1e-6, 1e-3)
 
 /* Cholesky factor L of a metric in the lower triangle of `w` (n x n), which it replaces; the diagonal holds the
  * reciprocals, since it is only divided by. Massless directions get the

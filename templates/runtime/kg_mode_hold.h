@@ -19,7 +19,7 @@ extern "C" {
 
 /* The smallest margin comes this close to its largest value, as a fraction of the forces, times twice the number of
  * contacts: the last weight of tau against the barriers. */
-#define KG_HOLD_WEIGHT KG_C(1e11)
+#define KG_HOLD_WEIGHT KG_BY_PRECISION(1e11, 1e4)
 #define KG_HOLD_GROWTH KG_C(30.0)
 #define KG_HOLD_STEPS 30 /* of Newton's method for one weight: three or four are common */
 /* Newton's squared decrement at which the iteration ends, for the last weight and on the way there. */
@@ -27,11 +27,11 @@ extern "C" {
 #define KG_HOLD_NEAR KG_C(1.0)
 #define KG_HOLD_HALVINGS 50
 /* Pivots below this fraction of their diagonal element are rounding. */
-#define KG_HOLD_ROUNDING KG_C(1e-13)
+#define KG_HOLD_ROUNDING KG_BY_PRECISION(1e-13, 1e-5)
 /* A null vector with less than this of a row, of all its length 1, does not affect the row. */
-#define KG_HOLD_TOUCHED KG_C(1e-6)
+#define KG_HOLD_TOUCHED KG_BY_PRECISION(1e-6, 1e-3)
 /* The value of states outside the barriers. */
-#define KG_HOLD_OUTSIDE KG_C(1e300)
+#define KG_HOLD_OUTSIDE KG_BY_PRECISION(1e300, 1e30)
 
 /* Forces are counted in the units of their rows. The unknowns z are the parts of k null vectors, then tau. */
 typedef struct {

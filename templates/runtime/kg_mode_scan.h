@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* A tangential row is coupled to a normal beyond this fraction of their own responses. */
-#define KG_MODE_COUPLING KG_C(1e-12)
+#define KG_MODE_COUPLING KG_BY_PRECISION(1e-12, 1e-6)
 
 /* Variants of a mode: slip that starts along one row goes either way, a two-sided normal has either sign. */
 static inline int kg_mode_variants(const kg_mode_search *f, int m, int mode) {

@@ -20,12 +20,12 @@ extern "C" {
  * without friction. Beyond that a set found by pivoting is taken without proof that it is the only one. */
 #define KG_MODE_COMBINATIONS 4096
 /* An inequality is violated beyond this fraction of the largest row; accelerations differ beyond the other one. */
-#define KG_MODE_TOLERANCE KG_C(1e-10)
-#define KG_MODE_DIFFERENCE KG_C(1e-6)
+#define KG_MODE_TOLERANCE KG_BY_PRECISION(1e-10, 1e-5)
+#define KG_MODE_DIFFERENCE KG_BY_PRECISION(1e-6, 1e-3)
 /* Iterations for the direction in which a contact starts to slip in a plane, and its accuracy. */
 #define KG_DIRECTION_ITERATIONS 1000
 #define KG_DIRECTION_TOLERANCE (KG_C(16.0) * KG_EPSILON)
-#define KG_DIRECTION_FAILURE KG_C(1e-8)
+#define KG_DIRECTION_FAILURE KG_BY_PRECISION(1e-8, 1e-4)
 
 /* Possible modes of a contact, as bits; KG_MAY_START: w gives the direction of slip, since it does not slip yet. */
 #define KG_MAY(mode) (1 << (mode))
@@ -246,8 +246,8 @@ static inline int kg_search_by_pivots(kg_mode_search *f, int *pivots) {
 
 #define KG_RELAX_SWEEPS 1000
 /* Changes below this fraction of the largest row end the sweeps; a friction force this close to its limit slips. */
-#define KG_RELAX_CHANGE KG_C(1e-12)
-#define KG_RELAX_LIMIT KG_C(1e-6)
+#define KG_RELAX_CHANGE KG_BY_PRECISION(1e-12, 1e-6)
+#define KG_RELAX_LIMIT KG_BY_PRECISION(1e-6, 1e-4)
 
 /* Returns whether contact m can be without force. */
 static inline int kg_may_be_off(const kg_mode_search *f, int m) { return kg_may(f, m, kg_mode_without_force(f, m)); }

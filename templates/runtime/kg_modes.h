@@ -21,10 +21,11 @@ extern "C" {
 #endif
 
 /* Rows of the same contacts in units of the square root of their own response: a pivot below this fraction of 1 belongs
- * to a row that depends on the others. D is a square: this is an angle of 3e-5 between rows. */
-#define KG_MODES_RANK KG_SINGULAR_VALUE_TOLERANCE
+ * to a row that depends on the others. D is a square: this is an angle of 3e-5 between rows (3e-3 in
+ * float). */
+#define KG_MODES_RANK KG_BY_PRECISION(1e-9, 1e-5)
 /* Largest inconsistency of redundant rows, as a fraction of the largest row: the error of a stabilized state. */
-#define KG_MODES_RESIDUAL KG_C(1e-6)
+#define KG_MODES_RESIDUAL KG_BY_PRECISION(1e-6, 1e-3)
 
 /* The rows, the modes and the multipliers. The caller provides the arrays. */
 typedef struct {
@@ -291,7 +292,7 @@ static inline int kg_modes_solve(kg_modes *s) {
 }
 
 /* A below this fraction of D_nn counts as zero (kg_modes_yield()): forces grow without bound as A tends to zero. */
-#define KG_MODES_STABLE KG_C(1e-7)
+#define KG_MODES_STABLE KG_BY_PRECISION(1e-7, 1e-5)
 
 /* The acceleration of the gap of closed contact m that its own normal force causes while the other contacts keep their
  * modes, divided by D_nn and less KG_MODES_STABLE. For a single contact that slips this is A / D_nn with

@@ -32,7 +32,7 @@ extern "C" {
 /* Smallest orthogonal part of a gradient, as a fraction of its change since the last projection, ... */
 #define KG_INTEGRALS_CHANGE KG_C(0.5)
 /* ... and of itself: nearly dependent integrals (energy and momentum of a circular motion) are not corrected. */
-#define KG_INTEGRALS_RANK KG_C(1e-6)
+#define KG_INTEGRALS_RANK KG_BY_PRECISION(1e-6, 1e-3)
 
 typedef struct {
   int n;                         /* functions; 0: no integrals, other fields are not read */
@@ -211,7 +211,7 @@ static inline void kg_integrals_correct(kg_integrals *c, kg_level *l, int first)
 #define KG_NOISE_FACTOR KG_C(2.0)
 /* Derivatives of the rows are differences over this change of the coordinates (rad, m): their order of magnitude is
  * enough. */
-#define KG_NOISE_DISTANCE KG_C(1e-4)
+#define KG_NOISE_DISTANCE KG_BY_PRECISION(1e-4, 1e-3)
 
 /* Whether all residuals are below their rounding error, estimated from the rows alone. */
 static inline int kg_noise_only(kg_level *l) {
@@ -287,7 +287,7 @@ static inline int kg_noise_of_rows(kg_level *l) {
 
 #define KG_PROJECTION_ITERATIONS 10
 /* After a correction of this relative size the next one, its square, is below the rounding of the state. */
-#define KG_PROJECTION_LAST KG_C(1e-8)
+#define KG_PROJECTION_LAST KG_BY_PRECISION(1e-8, 2e-4)
 /* Coordinates up to which one constraint is corrected by unrolled code. */
 #define KG_PROJECTION_SMALL 4
 

@@ -25,7 +25,7 @@ typedef struct kg_clock {
 } kg_clock;
 
 /* Instants that differ by less than this fraction of the sample time are the same. */
-#define KG_SAME_INSTANT KG_C(1e-9)
+#define KG_SAME_INSTANT KG_BY_PRECISION(1e-9, 1e-3)
 
 typedef struct kg_run {
   kg_stepper *stepper;

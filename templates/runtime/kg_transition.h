@@ -17,9 +17,9 @@ extern "C" {
 /* Largest number of impacts and events that one event can cause at the same time. */
 #define KG_CHAIN 100
 /* Flights no higher than this fraction of the gap tolerance are not resolved. */
-#define KG_ZENO_HEIGHT KG_C(1e-2)
+#define KG_ZENO_HEIGHT KG_BY_PRECISION(1e-2, 1e-1)
 /* Impulses below this fraction of the largest one are rounding. */
-#define KG_IMPULSE_ROUNDING KG_C(1e-9)
+#define KG_IMPULSE_ROUNDING KG_BY_PRECISION(1e-9, 1e-5)
 /* Impacts of a contact whose intervals agree with a geometric series, before the accumulation point is accepted. */
 #define KG_ZENO_IMPACTS 4
 
@@ -106,7 +106,7 @@ static inline int kg_transition_accumulates(kg_hybrid *h, int m, kg_real *left) 
   const int regular = bounce->count >= KG_ZENO_IMPACTS && ratio < KG_C(1.0) &&
                       KG_ABS(ratio - bounce->ratio) <= KG_C(0.1) * (KG_C(1.0) - ratio);
   const kg_real height = KG_C(0.25) * rate * interval, least = KG_ZENO_HEIGHT * h->contacts.gap_tolerance;
-  const int resolved = height > KG_MAX(unit, least) && interval > KG_C(1e6) * KG_EPSILON * KG_ABS(h->t);
+  const int resolved = height > KG_MAX(unit, least) && interval > KG_BY_PRECISION(1e6, 1e1) * KG_EPSILON * KG_ABS(h->t);
   bounce->ratio = ratio;
   bounce->interval = interval;
   bounce->t = h->t;

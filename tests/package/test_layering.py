@@ -17,6 +17,7 @@ ORDER = (
     "_version",
     "arrays",
     "errors",
+    "precision",
     "paths",
     "display",
     "pages",

@@ -70,10 +70,10 @@ def compile_source(
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
 
 
-def shared_library(source: str, folder: Path) -> ctypes.CDLL:
+def shared_library(source: str, folder: Path, *flags: str) -> ctypes.CDLL:
     """A C source as a loaded library."""
     target = folder / "snippet.so"
-    compile_source(C_COMPILER, source, target, "-O2", "-shared", "-fPIC")
+    compile_source(C_COMPILER, source, target, "-O2", "-shared", "-fPIC", *flags)
     return ctypes.CDLL(str(target))
 
 

@@ -75,7 +75,7 @@ def solver_program() -> Program:
     x = [g.input("x", k) for k in range(2)]
     solved = (
         Block("matrix", (*stores("M", matrix), *stores("x", vector))),
-        Guard(g.apply("lt", g.const(-1), sines[0] * p), "rhs fallback", "the sine */ is not small"),
+        Guard(g.apply("lt", g.const(-1), sines[0] * p), "rhs fallback", ("the sine */ is not small",)),
         Call("lu_solve", (2, "M", "x")),
         Block("result", stores("out", [x[0] / divisor, x[1] / divisor, g.apply("max", x[0] + t, u[2])])),
     )

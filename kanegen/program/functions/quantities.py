@@ -6,10 +6,11 @@ from kanegen.derivation.equations import Quantity
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.forms import matrix_product, matrix_vector
 from kanegen.graph import Node, reachable
+from kanegen.precision import Tolerance
 from kanegen.program.builder import Fragment, Functions, Maker, flat
 from kanegen.program.functions import right_sides
 
-SINGULAR_LIMIT = 1e-12
+SINGULAR_LIMIT = Tolerance(1e-12, 1e-5)
 """Constraint pivots below this fraction of their row scale leave no correct digits in A, B and the reduced momenta."""
 
 

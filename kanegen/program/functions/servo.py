@@ -21,6 +21,7 @@ from kanegen.derivation.control.servo import Compliance, compliance, lowered, se
 from kanegen.derivation.equations import PIVOT_LIMIT
 from kanegen.derivation.forms import matrix_vector
 from kanegen.graph import Graph, Node
+from kanegen.precision import Tolerance
 from kanegen.program.builder import Fragment, Functions, Maker, Source, flat
 from kanegen.program.functions.right_sides import constrained_solve
 
@@ -30,11 +31,11 @@ Matrix: TypeAlias = tuple[tuple[Node, ...], ...]
 WRITTEN_OUT: Final = 4
 """Largest number of servo-constraints (degrees of freedom, for ideal controls) solved by straight-line code."""
 
-GRAM_LIMIT: Final = 1e-6
+GRAM_LIMIT: Final = Tolerance(1e-6, 1e-3)
 """If a pivot of ``S S^T`` is below this fraction of its diagonal entry, singular values are used. The squared condition
-number thus costs at most six digits."""
+number thus costs at most six digits (three of float)."""
 
-ROW_LIMIT: Final = 1e-9
+ROW_LIMIT: Final = Tolerance(1e-9, 1e-5)
 """A row counts as zero if its entries are below this fraction of the terms they are sums of: they are rounding."""
 
 
@@ -171,7 +172,7 @@ def _least_norm(
 
 def _not_zero(f: Functions, system: Linear) -> tuple[Node, ...]:
     """Return the conditions that no row of S is only rounding, and none is fixed by the passive constraints."""
-    limit = f.graph.const(ROW_LIMIT**2)
+    limit = f.graph.const(ROW_LIMIT * ROW_LIMIT)
     squares = (f.graph.dot(row, row) for row in system.rows)
     present = (f.graph.apply("lt", limit * x, y) for x, y in zip(system.sizes, squares, strict=True))
     return tuple(condition for condition in (*present, *system.movable) if condition.op != "const")
@@ -377,7 +378,7 @@ def _with_sizes(
         masses = (f.equations.mass_matrix[i][i] for i in range(f.n_u))
         whole = graph.sum(x * x / mass for x, mass in zip(row, masses, strict=True) if not (x.is_zero or mass.is_zero))
         size = graph.apply("abs", gram[k][k]) if f.equations.model.is_accelerated else gram[k][k]
-        movable.append(graph.apply("lt", graph.const(ROW_LIMIT**2) * whole, size))
+        movable.append(graph.apply("lt", graph.const(ROW_LIMIT * ROW_LIMIT) * whole, size))
     return Linear(S, z, tuple(sizes), tuple(movable), responses, gram)
 
 
@@ -422,7 +423,7 @@ def in_metric(system: Linear, metric: Factor | None) -> Linear:
 
 def scaled_rows(f: Functions, system: Linear) -> Linear:
     """Return the rows divided by the size of the terms they are sums of; rows that are only rounding become zero."""
-    graph, limit = f.graph, f.graph.const(ROW_LIMIT**2)
+    graph, limit = f.graph, f.graph.const(ROW_LIMIT * ROW_LIMIT)
     rows, right = [], []
     for k, (row, z, size) in enumerate(zip(system.rows, system.right, system.sizes, strict=True)):
         present = graph.apply("lt", limit * size, graph.dot(row, row))
