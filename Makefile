@@ -1,6 +1,7 @@
 # make demo    build, integrate and check build_examples/rolling_disk.py
 # make test    the test suite
 # make test-sympy    the models of SymPy's own test suite against kanegen (about two minutes; see docs/sympy.md)
+# make test-targets    emitted code in other hosts: analyzers, emulators of microcontrollers, FMI, CasADi, JAX (see docs/standalone.md)
 # make lint    ruff and mypy --strict
 # make pictures    the pictures of the examples in docs/plots, and the outputs of docs/tour.ipynb
 # make bench-pages    the times that pages of animations take in a browser (see docs/animation.md)
@@ -13,7 +14,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-sympy lint format bench bench-pages pictures clean
+.PHONY: demo test test-sympy test-targets lint format bench bench-pages pictures clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python build_examples/rolling_disk.py
@@ -24,6 +25,9 @@ test: $(VENV)/dev.stamp
 test-sympy: $(VENV)/dev.stamp
 	PYTHONPATH=tests/support:tests/sympy_models $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q -c tests/sympy_models/sympy_suite/pytest.ini \
 	  --pyargs sympy.physics.mechanics.tests sympy.physics.biomechanics.tests
+
+test-targets: $(VENV)/targets.stamp
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m target
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -58,6 +62,10 @@ $(VENV)/demo.stamp: pyproject.toml $(VENV)/pip.stamp
 $(VENV)/dev.stamp: pyproject.toml $(VENV)/pip.stamp
 	$(BIN)/python -m pip install --quiet -e ".[dev,plot]"
 	touch $(VENV)/demo.stamp $@
+
+$(VENV)/targets.stamp: $(VENV)/dev.stamp
+	$(BIN)/python -m pip install --quiet -e ".[dev,plot,targets]"
+	touch $(VENV)/demo.stamp $(VENV)/dev.stamp $@
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,6 +7,7 @@ from kanegen._version import __version__ as __version__
 from kanegen.backends.cython.toolchain import CompilerOptions as CompilerOptions
 from kanegen.derivation import Equations as Equations
 from kanegen.derivation import derive as derive
+from kanegen.emission.project import emit as emit
 from kanegen.errors import BuildError as BuildError
 from kanegen.errors import DerivationError as DerivationError
 from kanegen.errors import KanegenError as KanegenError
@@ -36,7 +37,6 @@ from kanegen.model import Servo as Servo
 from kanegen.model import Stabilized as Stabilized
 from kanegen.model import Unilateral as Unilateral
 from kanegen.pipeline import build as build
-from kanegen.pipeline import emit as emit
 from kanegen.reporting import report as report
 from kanegen.solve import IntegrationError as IntegrationError
 from kanegen.solve import IntegrationInterrupted as IntegrationInterrupted

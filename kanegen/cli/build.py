@@ -26,6 +26,9 @@ from kanegen.cli.arguments import (
     print_line,
     start_option,
 )
+from kanegen.emission import project
+from kanegen.emission.methods import STEP_METHODS
+from kanegen.emission.options import MATHS, PRECISIONS
 from kanegen.errors import VerificationError
 from kanegen.verification import Report
 from kanegen.verification import verify as run_checks
@@ -61,6 +64,14 @@ def build(file: ModelFile, **options: Any) -> None:
 @start_option
 @input_option
 @build_options
+@click.option("--name", help="Prefix of files and C symbols.  [default: the name of the model]")
+@click.option("--precision", default="double", show_default=True, help=f"Scalar type: {', '.join(PRECISIONS)}.")
+@click.option("--math", default="libm", show_default=True, help=f"Sines and cosines: {', '.join(MATHS)}.")
+@click.option(
+    "--method", default="auto", show_default=True, help=f"Method of the step: auto, {', '.join(STEP_METHODS)}, none."
+)
+@click.option("--projections", type=int, help="Newton iterations onto the constraints after each step.")
+@click.option("--single-header", is_flag=True, help="Write one file, NAME.h.")
 def emit(
     file: ModelFile,
     directory: Path,
@@ -69,14 +80,14 @@ def emit(
     inputs: dict[str, Any],
     **options: Any,
 ) -> None:
-    """Write the C sources of the model to DIRECTORY.
+    """Write a project in C to DIRECTORY: the model with a typed interface, an example program, a Python package.
 
-    The form of the example program contains the values of the model, of INITIAL and of the options.
+    Parameters, start and inputs are those of the model, of INITIAL in the file, and of the options.
     """
     given = (file.initial or {}).get("r")
     r = {} if given is None else dict(zip((item.name for item in file.model.inputs), given, strict=True))
     values = {**r, **file.named_start(), **parameters, **start, **inputs}
-    pipeline.emit(file.model, directory, values=values, **options)
+    project.emit(file.model, directory, values=values, **options)
     for path in sorted(item for item in directory.rglob("*") if item.is_file()):
         print_line(f"{path}  ({path.stat().st_size} bytes)")
 

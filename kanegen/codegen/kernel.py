@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import chain
 
 from kanegen._version import __version__
@@ -50,8 +51,6 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
     users = _user_functions(program)
     functions = entries(program, users)
     public = " ".join(function.name for function in program.functions if not function.internal)
-    # Only the runtime headers of kernels that the program calls, to shorten the compilation.
-    calls = {step.kernel for f in program.functions for step in f.steps if isinstance(step, Call)}
     return {
         "version": __version__,
         "model": program.name,
@@ -67,7 +66,9 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
         "n_c": len(program.constants),
         "user_functions": [(name, payload) for payload, name in users.items() if not isinstance(payload, Spline)],
         "splines": [(name, payload) for payload, name in users.items() if isinstance(payload, Spline)],
-        "kernel_headers": sorted({KERNELS[kernel].header for kernel in calls}),
+        "headers": _headers(program, users),
+        "table_guard": "",
+        "defines": (),
         "entries": functions,
         "contacts": program.contacts,
         "n_rows": sum((contact.normal >= 0) + contact.directions for contact in program.contacts),
@@ -92,6 +93,14 @@ def _require_range(program: Program) -> None:
     if places:
         text = "; ".join(f"{number} in {', '.join(names)}" for number, names in places.items())
         raise BuildError(program.precision.refusal(f"the model has constants beyond its precision ({text})"))
+
+
+def _headers(program: Program, users: Mapping[object, str]) -> list[str]:
+    """The headers of a kernel: its own, and those of the runtime functions it calls, to shorten the compilation."""
+    calls = {step.kernel for f in program.functions for step in f.steps if isinstance(step, Call)}
+    splines = any(isinstance(payload, Spline) for payload in users)
+    of_kernels = sorted({KERNELS[kernel].header for kernel in calls})
+    return [f"{stem(program.name)}.h", *of_kernels, "kg_sincos.h", *(["kg_spline.h"] if splines else [])]
 
 
 def _user_functions(program: Program) -> dict[object, str]:

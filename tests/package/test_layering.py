@@ -37,6 +37,7 @@ ORDER = (
     "solve",
     "results",
     "pipeline",
+    "emission",
     "verification",
     "bench",
     "plot",

@@ -119,9 +119,13 @@ def test_without_units_nothing_changes() -> None:
 
 def test_emitted_projects_list_the_units_of_their_values(tmp_path: Path) -> None:
     folder = kg.emit(model(UNITS), tmp_path / "units")
-    for name, row in (("README.md", "| theta | rad |"), ("example.c", " *   omega: rad/s")):
+    for name, row in (
+        ("README.md", "| theta | rad |"),
+        ("spring_and_pendulum_example.c", " *   omega: rad/s"),
+        ("spring_and_pendulum.h", "/* theta (rad)"),
+    ):
         assert row in (folder / name).read_text("utf-8")
     plain = kg.emit(model(None), tmp_path / "plain")
     kernel = "spring_and_pendulum.c"
     assert (plain / kernel).read_bytes() == (folder / kernel).read_bytes()
-    assert "coherent" not in (plain / "README.md").read_text("utf-8") + (plain / "example.c").read_text("utf-8")
+    assert all("coherent" not in path.read_text("utf-8") for path in plain.glob("*.[cm]*"))

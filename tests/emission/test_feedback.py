@@ -21,9 +21,10 @@ SAME_STEPS = 1e-12
 def last_line(model: kg.Model, folder: Path, start: dict[str, float], end: float) -> list[float]:
     """The last state that the emitted program prints."""
     kg.emit(model, folder, values=start)
-    sources = [str(path.name) for path in folder.glob("*.c")]
+    name = next(folder.glob("*.hpp")).stem
+    sources = [f"{name}.c", f"{name}_example.c"]
     warnings = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror"]
-    command = [C_COMPILER.command, *warnings, "-O0", *sources, "-o", "checked", "-lm"]
+    command = [C_COMPILER.command, *warnings, "-O0", "-DKG_TABLE", *sources, "-o", "checked", "-lm"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
     form = subprocess.run(["./checked"], cwd=folder, check=True, capture_output=True, text=True).stdout
     (folder / "values.txt").write_text(form)

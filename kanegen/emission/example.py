@@ -1,33 +1,17 @@
-"""A standalone project: the sources of a model with an example program, a build and a Python package."""
+"""What the example program of a standalone project does."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kanegen._version import __version__
-from kanegen.codegen.sources import (
-    EVERYTHING,
-    Features,
-    Sources,
-    include_closure,
-    render,
-    runtime_headers,
-    wrapper_files,
-    write_files,
-)
-from kanegen.errors import BuildError
-
-TEMPLATES = {
-    "README.md": "project_readme.md.jinja",
-    "Makefile": "project_makefile.jinja",
-    "pyproject.toml": "project_pyproject.toml.jinja",
-    "setup.py": "project_setup.py.jinja",
-    "MANIFEST.in": "project_manifest.in.jinja",
-}
-"""Files of the project and the templates from which they are rendered."""
+from kanegen.codegen.description import Description
+from kanegen.errors import SolveError
+from kanegen.forms import FORMS
+from kanegen.model import Baumgarte, Projection
+from kanegen.solve.consistent import functions_of_constraints
+from kanegen.solve.values import form_names, gain_values, initial_time, integral_function
 
 
 class Control(NamedTuple):
@@ -73,7 +57,7 @@ class PlacedLaw(NamedTuple):
     clock: int
 
 
-def _of_laws(laws: Sequence[Law]) -> dict[str, Any]:
+def context_of_laws(laws: Sequence[Law]) -> dict[str, Any]:
     """What the templates need: the clocks of sampled laws, and the laws with the index of their clock."""
     clocks = list(dict.fromkeys(law.clock for law in laws if law.clock is not None))
     placed = [PlacedLaw(law.slot, law.name, -1 if law.clock is None else clocks.index(law.clock)) for law in laws]
@@ -135,61 +119,64 @@ class Example(NamedTuple):
     stabilization: Stabilized = UNSTABILIZED
     units: Sequence[tuple[str, str]] = ()
 
+    @classmethod
+    def of(
+        cls,
+        description: Description,
+        known: Mapping[str, float],
+        stabilization: Baumgarte | Projection | None,
+        units: Sequence[tuple[str, str]],
+    ) -> Example:
+        """The example of a model. ``known``: values by name.
+
+        Raises `SolveError` if the model has nothing to stabilize, or lacks the functions for it.
+        """
+        constraints = description.control_constraints
+        control_states = () if constraints is None else constraints.states
+        return cls(
+            controls=_sampled_controls(description),
+            control_states=[(description.inputs[slot], slot) for slot in control_states],
+            path_controls=[(description.inputs[slot], slot) for slot in description.path_controls],
+            states=description.states,
+            mass=description.mass,
+            known=[known.get(name) for name in form_names(description)] if known else (),
+            start_time=initial_time(description, known) or 0.0,
+            laws=[Law(k, description.inputs[k], law.sample_time, law.delay) for k, law in description.laws.items()],
+            stabilization=_stabilized(description, stabilization),
+            units=units,
+        )
+
     def context(self) -> dict[str, Any]:
         """What the templates read."""
         known = ["?" if value is None else repr(float(value)) for value in self.known]
-        return self._asdict() | {"known": known} | _of_laws(self.laws)
+        return self._asdict() | {"known": known} | context_of_laws(self.laws)
 
 
 PLAIN: Final = Example()
 
 
-def emit_project(sources: Sources, example: Example = PLAIN, features: Features = EVERYTHING) -> Sources:
-    """The kernel with an example program (built by ``make``) and a Python package (``pip install``, NumPy only).
+def _stabilized(description: Description, stabilization: Baumgarte | Projection | None) -> Stabilized:
+    """The stabilization of the example program.
 
-    The Python package is called ``<name>_model``. The example program reads parameters and initial values from a text
-    file, for which it prints a form, and integrates with fixed steps. The project contains the runtime headers that
-    the kernel, the example program and the package include. ``sources`` hold the kernel and its header; ``features``
-    are what the example program and the package can do.
+    Raises `SolveError` for a model that has nothing to stabilize, and if functions of the projection were not compiled.
     """
-    package = f"{sources.name}_model"
-    context = {
-        "stem": sources.name,
-        "package": package,
-        "distribution": package.replace("_", "-").lower(),
-        "digest": sources.digest,
-        "version": __version__,
-        "has": features,
-        **example.context(),
-    }
-    program = {name: sources.text(name) for name in (sources.kernel, sources.header)}
-    program["example.c"] = render("project_example.c.jinja", **context)
-    wrapper = wrapper_files(features)
-    available = runtime_headers(features.methods)
-    headers = include_closure(program, available)
-    context["headers"] = [sources.header, *headers]
-    files = {**program, **headers, **include_closure(wrapper, available)}
-    files.update({name: render(template, **context) for name, template in TEMPLATES.items()})
-    files.update({f"{package}/{name}": text for name, text in wrapper.items()})
-    files[f"{package}/__init__.py"] = render("project_init.py.jinja", **context)
-    return Sources(sources.name, sources.digest, files)
+    gains = gain_values(stabilization, description)
+    form = FORMS[description.form]
+    if not isinstance(stabilization, Projection):
+        return Stabilized(gains=tuple(gains.tolist()) if stabilization is not None else ())
+    needed = {*functions_of_constraints(description), *map(integral_function, stabilization.integrals)} - {"residuals"}
+    missing = [name for name in sorted(needed) if name not in description.functions]
+    if missing or form.momenta:
+        reason = f"needs the functions {', '.join(missing)}" if missing else f"does not apply to form={form.name!r}"
+        raise SolveError(f"the projection of the example program of {description.name!r} {reason}")
+    integrals = tuple(map(integral_function, stabilization.integrals))
+    return Stabilized((), stabilization.every, stabilization.tolerance, integrals, form.any_rank)
 
 
-def write_project(project: Sources, folder: Path) -> Path:
-    """Write a project into ``folder`` and return the folder.
-
-    Raises
-    ------
-    BuildError
-        If ``folder`` holds files but no project of this model, or cannot be written.
-    """
-    try:
-        if folder.exists() and not (folder / project.kernel).is_file() and any(folder.iterdir()):
-            raise BuildError(
-                f"{folder} holds files, but not {project.kernel}: only an earlier project of the same model is "
-                "replaced; choose an empty folder"
-            )
-        write_files(project.files, folder)
-    except OSError as error:
-        raise BuildError(f"the project cannot be written into {folder}: {error}") from error
-    return folder
+def _sampled_controls(description: Description) -> list[Control]:
+    """The controls of the servo-constraints; empty if the function ``control`` was not compiled."""
+    servo = description.servo
+    if servo is None or "control" not in description.functions:
+        return []
+    limits = zip(servo.controls, servo.limits, strict=True)
+    return [Control(slot, description.inputs[slot], *pair) for slot, pair in limits]

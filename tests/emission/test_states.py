@@ -17,9 +17,10 @@ START = {"x": 0.4, "v": -0.3, "a": 0.2, "z": 0.1, "f": 0.5, "n": 0.0}
 
 def emitted(model: kg.Model, folder: Path) -> Path:
     """The folder of the project, with the program compiled under sanitizers and its file of values."""
-    kg.emit(model, folder)
-    sources = [str(path.name) for path in folder.glob("*.c")]
-    command = [C_COMPILER.command, "-std=c99", *SANITIZERS, *sources, "-o", "checked", "-lm"]
+    kg.emit(model, folder, name=model.name.replace(" ", "_"))
+    name = next(folder.glob("*.hpp")).stem
+    sources = [f"{name}.c", f"{name}_example.c"]
+    command = [C_COMPILER.command, "-std=c99", *SANITIZERS, "-DKG_TABLE", *sources, "-o", "checked", "-lm"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
     form = subprocess.run(["./checked"], cwd=folder, check=True, capture_output=True, text=True).stdout
     values = {str(symbol): value for symbol, value in model.parameters.items()} | START

@@ -1,0 +1,201 @@
+"""The texts of a standalone project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from kanegen.backends.protocol import Generated
+from kanegen.codegen.description import Description
+from kanegen.codegen.kernel import kernel_context
+from kanegen.codegen.methods.table import IMPLICIT
+from kanegen.codegen.sources import Features, include_closure, render, runtime_headers, wrapper_files
+from kanegen.emission.amalgamation import amalgamated
+from kanegen.emission.example import Example
+from kanegen.emission.interface import STATUSES, Interface, interface_of
+from kanegen.emission.options import EmitOptions
+from kanegen.emission.step import Step, step_of
+from kanegen.program.passes.count import operation_count
+
+EMITTED_METHODS: Final = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
+"""Integration methods of standalone projects; without verner9, whose coefficients are longer than most models."""
+
+PACKAGE: Final = {
+    "pyproject.toml": "project_pyproject.toml.jinja",
+    "setup.py": "project_setup.py.jinja",
+    "MANIFEST.in": "project_manifest.in.jinja",
+}
+"""Files that build the Python package, and their templates."""
+
+TABLE: Final = "KG_TABLE"
+"""The macro with which ``NAME.c`` also defines the table of its functions (``kg_model.h``)."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectFiles:
+    """A project: the generated model, its options, and what the templates print."""
+
+    generated: Generated
+    options: EmitOptions
+    digest: str
+    example: Example
+    ui: Interface
+    step: Step | None
+    kernel: Mapping[str, Any]
+    features: Features
+
+    @classmethod
+    def of(
+        cls,
+        generated: Generated,
+        options: EmitOptions,
+        digest: str,
+        example: Example,
+        known: Mapping[str, float],
+        units: Mapping[str, str],
+    ) -> ProjectFiles:
+        """The project of a generated model; ``known``: values by name, ``units``: SI units by name."""
+        kernel: Mapping[str, Any] = kernel_context(generated.program, digest=digest, options_text=generated.options)
+        gains = example.stabilization.gains
+        description = generated.description
+        ui = interface_of(generated.program, description, kernel["entries"], known, units, example.start_time, gains)
+        step = step_of(options.method, options.projections or 0, ui, description)
+        return cls(generated, options, digest, example, ui, step, kernel, emitted_features(description))
+
+    @property
+    def stem(self) -> str:
+        """The name of the project."""
+        return self.options.name
+
+    @property
+    def package(self) -> str:
+        """The name of the Python package."""
+        return f"{self.stem}_model"
+
+    @cached_property
+    def context(self) -> dict[str, Any]:
+        """The variables of the templates."""
+        laws = self.example.context()
+        clocks = laws["law_clocks"]
+        waiting = max((clock.waiting for clock in clocks), default=0)
+        defines = [f"kg_get_model {self.stem}_get_model"]
+        return {
+            **self.kernel,
+            **laws,
+            "stem": self.stem,
+            "package": self.package,
+            "distribution": self.package.replace("_", "-").lower(),
+            "has": self.features,
+            "ui": self.ui,
+            "step": self.step,
+            "precision": self.options.precision,
+            "statuses": STATUSES,
+            "cost": self.cost(),
+            "waiting": waiting,
+            "law_memory": len(clocks) * waiting * len(self.ui.inputs),
+            "default_parameters": _values(self.ui.parameters),
+            "default_inputs": _values(self.ui.inputs, missing=0.0),
+            "defines": [*self.scalar_defines, *defines],
+            "table_guard": TABLE,
+            "headers": [f"{self.stem}.h", f"{self.stem}_table.h", *self._runtime_includes()],
+            "is_float": self.options.is_float,
+        }
+
+    @property
+    def scalar_defines(self) -> list[str]:
+        """The macros that select the scalar type and its functions."""
+        return [
+            *(["KG_FLOAT"] if self.options.is_float else []),
+            *(["KG_BUILTIN_MATH"] if self.options.builtin_math else []),
+        ]
+
+    def _runtime_includes(self) -> list[str]:
+        of_kernel = list(self.kernel["headers"])[1:]
+        return list(dict.fromkeys([*of_kernel, "kg_codes.h", *(["kg_fixed_step.h"] if self.step else [])]))
+
+    def cost(self) -> list[str]:
+        """Sentences on the operations of a step."""
+        if self.step is None:
+            return [f"One evaluation of the right-hand side takes {self.ui.rhs.operations} operations."]
+        step, rhs = self.step, self.ui.rhs
+        lines = [
+            f"A step ({step.title}) takes {step.operations} operations, in every state: {step.method.evaluations} "
+            f"right-hand sides of {rhs.operations} operations"
+            + (f", {step.projections} Newton iterations of {step.project.operations}" if step.project else "")
+            + ", and sums of their results. Each C operation and each call of a mathematical function counts 1."
+        ]
+        if self.rare_operations:
+            lines.append(
+                f"Worst-case path: where the model's own choice of dependent speeds is singular, the right-hand side "
+                f"chooses others and takes {self.rare_operations} operations more; a project of form range_space has "
+                "no such path."
+            )
+        return lines
+
+    @cached_property
+    def rare_operations(self) -> int:
+        """Operations of the path that the right-hand side takes where its dependent speeds are singular; or 0."""
+        program = self.generated.program
+        callees = [f for f in program.callees(program.function(self.ui.rhs.name)) if f.internal]
+        return max((operation_count(f, program.constants) for f in callees), default=0)
+
+    def texts(self) -> dict[str, str]:
+        """The files by relative path."""
+        code = self.code()
+        if self.options.single_header:
+            return {f"{self.stem}.h": amalgamated(self.stem, code)}
+        context = self.context
+        files = {
+            **code,
+            f"{self.stem}.hpp": render("interface/model.hpp.jinja", **context),
+            f"{self.stem}_example.c": render("project_example.c.jinja", **context),
+        }
+        available = runtime_headers(self.features.methods)
+        headers = include_closure(files, available)
+        context = {**context, "runtime": sorted(headers)}
+        files = {**files, **headers}
+        files["Makefile"] = render("interface/makefile.jinja", **context)
+        files["README.md"] = render("project_readme.md.jinja", **context)
+        return {**files, **self._python(available, context)}
+
+    def code(self) -> dict[str, str]:
+        """The typed interface and its implementation."""
+        context = self.context
+        kernel = render("kernel.c.jinja", **context)
+        return {
+            f"{self.stem}.h": render("interface/model.h.jinja", **context),
+            f"{self.stem}_table.h": render("kernel.h.jinja", **context),
+            f"{self.stem}.c": render("interface/model.c.jinja", **context, kernel=kernel),
+        }
+
+    def _python(self, available: Mapping[str, str], context: Mapping[str, Any]) -> dict[str, str]:
+        """The Python package, which computes in double precision; none for float."""
+        if self.options.is_float:
+            return {}
+        wrapper = wrapper_files(self.features)
+        files = include_closure(wrapper, available)
+        files.update({name: render(template, **context) for name, template in PACKAGE.items()})
+        files.update({f"{self.package}/{name}": text for name, text in wrapper.items()})
+        files[f"{self.package}/__init__.py"] = render("project_init.py.jinja", **context)
+        return files
+
+
+def _values(variables: Any, missing: float = float("nan")) -> list[float]:
+    return [missing if variable.value is None else variable.value for variable in variables]
+
+
+def emitted_features(description: Description) -> Features:
+    """The features of a standalone project: all for which the model has the functions."""
+    available = set(description.functions)
+    events = bool({"gaps", "events"} & available)
+    # In models with contacts or events, difference quotients replace Jacobians that were not compiled.
+    implicit = events or "jacobian_q" in available
+    return Features(
+        events=events,
+        impulses="impulses" in available,
+        inverse=bool(description.path_controls)
+        and {"control_forces", "kinematics", description.mass, "P"} <= available,
+        methods=tuple(name for name in EMITTED_METHODS if implicit or name not in IMPLICIT),
+    )

@@ -1,0 +1,232 @@
+"""The typed C interface of a model: what the templates of ``NAME.h`` and ``NAME.c`` print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from kanegen.codegen.description import Description
+from kanegen.codegen.functions import Entry
+from kanegen.codegen.printer import string
+from kanegen.codes import Status
+from kanegen.emission.names import identifier, identifiers, member
+from kanegen.program.records import Function, Program
+
+OUTPUT = "output:"
+"""Prefix of the compiled functions of outputs."""
+
+RHS = "rhs"
+STABILIZED_RHS = "rhs_stabilized"
+PLAIN_RHS = "rhs_unstabilized"
+"""The name for hosts of the right-hand side without gains, where the steps use the one with gains."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A value of the interface: ``index`` in its array, ``value`` in the model (None: unknown), ``unit`` ("": unknown).
+
+    ``name`` is the name in the model, ``identifier`` the part of C names that stands for it.
+    """
+
+    identifier: str
+    name: str
+    index: int
+    value: float | None = None
+    unit: str = ""
+    note: str = ""
+
+    @property
+    def member(self) -> str:
+        """The identifier as a member of a structure."""
+        return member(self.identifier)
+
+    @property
+    def remark(self) -> str:
+        """Name, unit, note and value for a comment."""
+        unit = f"({self.unit})" if self.unit else ""
+        value = f"= {self.value!r}" if self.value is not None else ""
+        return " ".join(filter(None, (self.name, unit, value, self.note)))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A function of the model that hosts can call: ``identifier`` after the prefix, ``c_name`` of the C function.
+
+    ``size``: the number of values; ``shape``: () for a scalar; ``operations`` of one call.
+    """
+
+    identifier: str
+    name: str
+    c_name: str
+    summary: str
+    shape: tuple[int, ...]
+    operations: int
+
+    @property
+    def member(self) -> str:
+        """The identifier as a member of a class."""
+        return member(self.identifier)
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return prod(self.shape)
+
+    @property
+    def dimensions(self) -> str:
+        """The shape for a comment."""
+        return "".join(f"[{n}]" for n in self.shape) or "[1]"
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output of the model, the values from ``offset`` of the array of all outputs."""
+
+    evaluation: Evaluation
+    offset: int
+
+
+@dataclass(frozen=True)
+class Interface:
+    """Everything that the templates know about a model.
+
+    ``rhs`` is the right-hand side of the steps; ``evaluations`` are the other functions but outputs; ``n_work``: the
+    largest scratch memory of a function; ``hidden``: values of r after the inputs, of which the states are the last.
+    """
+
+    coordinates: tuple[Variable, ...]
+    speeds: tuple[Variable, ...]
+    states: tuple[Variable, ...]
+    parameters: tuple[Variable, ...]
+    inputs: tuple[Variable, ...]
+    output_values: tuple[Variable, ...]
+    contacts: tuple[Variable, ...]
+    rhs: Evaluation
+    evaluations: tuple[Evaluation, ...]
+    outputs: tuple[Output, ...]
+    n_hidden: int
+    n_prepared: int
+    n_gains: int
+    n_work: int
+    start_time: float
+    gains: tuple[float, ...]
+
+    @property
+    def n_y(self) -> int:
+        """The length of the state (q, u, s)."""
+        return len(self.coordinates) + len(self.speeds) + len(self.states)
+
+    @property
+    def start(self) -> tuple[float, ...]:
+        """The state at the start; NaN where it is not known."""
+        variables = (*self.coordinates, *self.speeds, *self.states)
+        return tuple(math.nan if variable.value is None else variable.value for variable in variables)
+
+    def evaluation(self, name: str) -> Evaluation | None:
+        """The function with this name; None if it was not generated."""
+        return next((item for item in (self.rhs, *self.evaluations) if item.name == name), None)
+
+
+STATUSES = (
+    Status.OK,
+    Status.REPARTITIONED,
+    Status.RANK_DEFICIENT,
+    Status.SINGULAR,
+    Status.INFEASIBLE,
+    Status.NOT_FINITE,
+    Status.INVALID_ARGUMENT,
+    Status.INCONSISTENT,
+)
+"""The statuses that functions of the interface return."""
+
+
+def interface_of(
+    program: Program,
+    description: Description,
+    entries: Sequence[Entry],
+    known: Mapping[str, float],
+    units: Mapping[str, str],
+    start_time: float,
+    gains: tuple[float, ...],
+) -> Interface:
+    """The interface of a model; ``entries``: its C functions, ``known``: values, ``units``: SI units, by name."""
+    symbols, functions = program.symbols, {f.name: f for f in program.functions if not f.internal}
+    by_name = _evaluations(functions, description, entries)
+    outputs, offset = [], 0
+    for name, evaluation in by_name.items():
+        if name.startswith(OUTPUT):
+            outputs.append(Output(evaluation, offset))
+            offset += evaluation.size
+    rhs = by_name.pop(STABILIZED_RHS if gains else RHS)
+    plain = [item for name, item in by_name.items() if not name.startswith(OUTPUT)]
+    laws = {k: f"(law: {law.text})" for k, law in description.laws.items()}
+    return Interface(
+        coordinates=_variables(symbols.coordinates, known, units),
+        speeds=_variables(symbols.speeds, known, units),
+        states=_variables(symbols.states, known, units),
+        parameters=_variables(symbols.parameters, known, units),
+        inputs=_variables(symbols.inputs, known, units, laws),
+        output_values=_output_values(outputs, units),
+        contacts=_variables([contact.name for contact in program.contacts], {}, {}),
+        rhs=rhs,
+        evaluations=tuple(plain),
+        outputs=tuple(outputs),
+        n_hidden=len(symbols.hidden),
+        n_prepared=len(symbols.parameters) + len(symbols.gains) + len(program.constants),
+        n_gains=len(symbols.gains),
+        n_work=max((entry.work for entry in entries), default=0),
+        start_time=start_time,
+        gains=gains,
+    )
+
+
+def _variables(
+    names: Iterable[str],
+    known: Mapping[str, float],
+    units: Mapping[str, str],
+    notes: Mapping[int, str] | None = None,
+) -> tuple[Variable, ...]:
+    given = tuple(names)
+    notes = {} if notes is None else notes
+    return tuple(
+        Variable(text, name, k, known.get(name), units.get(name, ""), notes.get(k, ""))
+        for k, (text, name) in enumerate(zip(identifiers(given), given, strict=True))
+    )
+
+
+def _output_values(outputs: Sequence[Output], units: Mapping[str, str]) -> tuple[Variable, ...]:
+    """A variable for each value of each output; those of vectors and matrices have their indices in the name."""
+    names, of_output = [], []
+    for output in outputs:
+        name = output.evaluation.name.removeprefix(OUTPUT)
+        for place in _places(output.evaluation.shape):
+            names.append(name + "".join(f"[{k}]" for k in place))
+            of_output.append(name)
+    named = zip(identifiers(names), names, of_output, strict=True)
+    return tuple(Variable(text, name, k, None, units.get(of, "")) for k, (text, name, of) in enumerate(named))
+
+
+def _places(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
+    places: list[tuple[int, ...]] = [()]
+    for n in shape:
+        places = [(*place, k) for place in places for k in range(n)]
+    return places
+
+
+def _evaluations(
+    functions: Mapping[str, Function], description: Description, entries: Sequence[Entry]
+) -> dict[str, Evaluation]:
+    c_names = {entry.name: entry.identifier for entry in entries}
+    return {
+        name: Evaluation(
+            identifier(name) if name != RHS else PLAIN_RHS,
+            name,
+            c_names[string(name)],
+            function.summary,
+            function.shape,
+            description.functions[name].operations,
+        )
+        for name, function in functions.items()
+    }

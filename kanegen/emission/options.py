@@ -1,0 +1,137 @@
+"""The options of an emitted project, checked once."""
+
+from __future__ import annotations
+
+import difflib
+import keyword
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kanegen.codegen.methods.table import ADAPTIVE
+from kanegen.codegen.printer import LONGEST_STEM, stem
+from kanegen.emission.methods import AUTO, NONE, STEP_METHODS
+from kanegen.errors import BuildError, brief
+
+PRECISIONS: Final = ("double", "float")
+"""Scalar types of the C code."""
+
+MATHS: Final = ("libm", "builtin")
+"""Where sines and cosines come from: the C library, or polynomials in the project itself."""
+
+MOST_ITERATIONS: Final = 1000
+
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+_STANDARD_HEADER = re.compile(
+    "assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|"
+    "stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|tgmath|threads|time|uchar|"
+    "wchar|wctype",
+    re.IGNORECASE,
+)
+"""A file NAME.h beside these would hide the header of the C library."""
+
+
+@dataclass(frozen=True)
+class EmitOptions:
+    """What an emitted project is like.
+
+    Parameters
+    ----------
+    name
+        Prefix of all files and symbols, a C identifier.
+    precision, math
+        Entries of :data:`PRECISIONS` and :data:`MATHS`.
+    method
+        The method of ``NAME_step``, a key of :data:`.STEP_METHODS`; ``"auto"`` for the one that suits the model,
+        ``"none"`` for a project without a step.
+    projections
+        Newton iterations of the projection onto the constraints after each step; None: 2 with ``Projection``, else 0.
+    iterations
+        Iterations of the contact problem in a step of time stepping.
+    single_header
+        Whether one file holds everything.
+    """
+
+    name: str
+    precision: str = "double"
+    math: str = "libm"
+    method: str = AUTO
+    projections: int | None = None
+    iterations: int = 50
+    single_header: bool = False
+
+    @classmethod
+    def of(cls, model_name: str, name: Any = None, **options: Any) -> EmitOptions:
+        """The options for a model; ``name`` None: the model's name.
+
+        Raises
+        ------
+        BuildError
+            For a name that C or the project cannot have, and for options that do not exist.
+        """
+        given = {key: value for key, value in options.items() if value is not None}
+        result = cls(_checked_name(model_name, name), **given)
+        _require_one_of(result.precision, PRECISIONS, "precision")
+        _require_one_of(result.math, MATHS, "math")
+        _require_method(result.method)
+        for what, least in (("projections", 0), ("iterations", 1)):
+            _require_count(getattr(result, what), what, least)
+        if not isinstance(result.single_header, bool):
+            raise BuildError(f"single_header is {brief(result.single_header)}; expected True or False")
+        return result
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the scalar type is float."""
+        return self.precision == "float"
+
+    @property
+    def builtin_math(self) -> bool:
+        """Whether sines and cosines are those of the project."""
+        return self.math == "builtin"
+
+
+def _checked_name(model_name: str, name: Any) -> str:
+    given = model_name if name is None else name
+    whose = f"the model is called {given!r}" if name is None else f"name is {brief(name)}"
+    if not isinstance(given, str) or not _IDENTIFIER.fullmatch(given) or keyword.iskeyword(given):
+        near = stem(given) if isinstance(given, str) else stem(model_name)
+        raise BuildError(f"{whose}; files and C symbols need an identifier: give name={near!r} (--name {near})")
+    if given.lower().startswith("kg_") or _STANDARD_HEADER.fullmatch(given):
+        near = f"{given.lower().removeprefix('kg_') or 'plain'}_model"
+        taken = (
+            "the prefix kg_ belongs to the runtime" if given.lower().startswith("kg_") else f"{given}.h is a C header"
+        )
+        raise BuildError(f"{whose}, but {taken}: give name={near!r} (--name {near})")
+    if len(given) > LONGEST_STEM:
+        near = stem(given)
+        raise BuildError(
+            f"{whose}, which has more than {LONGEST_STEM} characters: give a shorter name, such as {near!r}"
+        )
+    return given
+
+
+def _require_one_of(value: Any, known: Iterable[str], what: str) -> None:
+    names = list(known)
+    if not isinstance(value, str) or value not in names:
+        near = difflib.get_close_matches(value, names, n=1) if isinstance(value, str) else []
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise BuildError(f"{what} is {brief(value)}; expected one of {', '.join(map(repr, names))}{hint}")
+
+
+def _require_method(method: Any) -> None:
+    if isinstance(method, str) and method in ADAPTIVE:
+        raise BuildError(
+            f"method is {method!r}, which chooses its steps: a step of an emitted project has a fixed amount of work. "
+            f"Choose one of {', '.join(STEP_METHODS)}; the example program integrates with the runtime of kg_run.h"
+        )
+    _require_one_of(method, (AUTO, *STEP_METHODS, NONE), "method")
+
+
+def _require_count(value: Any, what: str, least: int) -> None:
+    if value is None and least == 0:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST_ITERATIONS:
+        raise BuildError(f"{what} is {brief(value)}; expected a whole number from {least} to {MOST_ITERATIONS}")

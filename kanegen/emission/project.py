@@ -1,0 +1,128 @@
+"""Standalone projects: a model in C with a typed interface, its example program, a build and a Python package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kanegen.backends.protocol import Generated
+from kanegen.derivation import Equations, fingerprint, lower_model
+from kanegen.emission.example import Example
+from kanegen.emission.files import ProjectFiles
+from kanegen.emission.folder import write_folder
+from kanegen.emission.options import EmitOptions
+from kanegen.errors import ModelError, brief
+from kanegen.model import Baumgarte, Model, Projection
+from kanegen.model.stabilization import require_stabilization
+from kanegen.paths import file_path
+from kanegen.pipeline import generate, options_of
+from kanegen.solve.values import form_values
+
+PROJECTIONS = 2
+"""Newton iterations after a step with stabilization=Projection(): the second one removes the error of the first."""
+
+
+def emit(
+    model: Model,
+    directory: str | Path,
+    form: str = "auto",
+    functions: str | Sequence[str] | None = None,
+    values: Mapping[Any, float] | None = None,
+    stabilization: Baumgarte | Projection | None = None,
+    *,
+    name: str | None = None,
+    precision: str = "double",
+    math: str = "libm",
+    method: str = "auto",
+    projections: int | None = None,
+    single_header: bool = False,
+) -> Path:
+    """Write a standalone project into ``directory``: the model in C99 with a typed interface, and what goes with it.
+
+    The C code needs only a compiler and its math library. ``pip install DIRECTORY`` builds a Python module.
+
+    Parameters
+    ----------
+    model, form, functions
+        As for :func:`build`.
+    values
+        Values by name or symbol that replace those of the model in the project: of parameters, coordinates, speeds,
+        states, inputs and the time ``t`` of the start. Others are those of the model: ``parameters``, ``initial`` and
+        the defaults of inputs.
+    stabilization
+        As for :func:`build`. Gains become part of the right-hand side of the steps; with a projection, each step ends
+        with ``projections`` Newton iterations.
+    name
+        Prefix of the files and of all symbols, a C identifier; None: the name of the model.
+    precision
+        ``"double"`` or ``"float"``, the scalar type of the C code.
+    math
+        ``"libm"`` or ``"builtin"``: sines and cosines of the C library, or of the project itself.
+    method
+        The method of ``NAME_step``, a key of :data:`kanegen.emission.methods.STEP_METHODS`: ``"auto"`` for the one that
+        suits the model, ``"none"`` for a project without a step.
+    projections
+        Newton iterations of the projection onto the constraints at the end of a step; None: 2 with
+        ``stabilization=kanegen.Projection()``, otherwise none.
+    single_header
+        Write one file, ``NAME.h``, which contains everything; one C file defines ``NAME_IMPLEMENTATION`` before it
+        includes it.
+
+    Returns
+    -------
+    The folder.
+
+    Raises
+    ------
+    SolveError
+        For unknown names, for values that are not finite, and if ``directory`` is not a path.
+    BuildError
+        For names that C cannot have, options that do not exist, a method or a projection that the model cannot have,
+        and if the folder holds files but no project of this model, or cannot be written.
+    """
+    if not isinstance(model, Model):
+        raise ModelError(f"the model is {brief(model)}; expected a kanegen.Model")
+    folder = file_path(directory, "directory")
+    require_stabilization(stabilization)
+    options = EmitOptions.of(
+        model.name,
+        name,
+        precision=precision,
+        math=math,
+        method=method,
+        projections=projections,
+        single_header=single_header,
+    )
+    files = project_files(model, options, form, functions, {} if values is None else values, stabilization)
+    return write_folder(files, folder, f"{options.name}.h")
+
+
+def project_files(
+    model: Model,
+    options: EmitOptions,
+    form: str = "auto",
+    functions: str | Sequence[str] | None = None,
+    values: Mapping[Any, float] | None = None,
+    stabilization: Baumgarte | Projection | None = None,
+) -> dict[str, str]:
+    """The texts of a project by relative path; the arguments are those of :func:`emit`."""
+    system = lower_model(model)
+    build_options = options_of(form, functions, stabilization)
+    generated = _without_empty(generate(Equations(system), build_options))
+    digest = fingerprint(system, repr((build_options, options)))
+    known = form_values(generated.description, model.parameters, model.initial, {} if values is None else values)
+    units = {name: unit.si for name, unit in model.all_units.items()}
+    example = Example.of(generated.description, known, stabilization, list(units.items()))
+    if options.projections is None:
+        options = replace(options, projections=PROJECTIONS if isinstance(stabilization, Projection) else 0)
+    return ProjectFiles.of(generated, options, digest, example, known, units).texts()
+
+
+def _without_empty(generated: Generated) -> Generated:
+    """The generated model without functions that have no values, such as J of a model without constraints."""
+    program = generated.program
+    called = {callee.name for function in program.functions for callee in program.callees(function)}
+    kept = tuple(f for f in program.functions if f.internal or 0 not in f.shape or f.name in called)
+    return replace(generated, program=replace(program, functions=kept))

@@ -1,0 +1,1 @@
+"""C99 runtime headers, copied verbatim into every generated project."""
