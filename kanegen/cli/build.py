@@ -28,8 +28,9 @@ from kanegen.cli.arguments import (
 )
 from kanegen.emission import project
 from kanegen.emission.methods import STEP_METHODS
-from kanegen.emission.options import MATHS, PRECISIONS
+from kanegen.emission.options import MATHS
 from kanegen.errors import VerificationError
+from kanegen.precision import PRECISIONS
 from kanegen.verification import Report
 from kanegen.verification import verify as run_checks
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from kanegen.emission.example import Example
 from kanegen.emission.interface import STATUSES, Interface, interface_of
 from kanegen.emission.options import EmitOptions
 from kanegen.emission.step import Step, step_of
+from kanegen.precision import PRECISIONS
 from kanegen.program.passes.count import operation_count
 
 EMITTED_METHODS: Final = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
@@ -57,11 +58,13 @@ class ProjectFiles:
         units: Mapping[str, str],
     ) -> ProjectFiles:
         """The project of a generated model; ``known``: values by name, ``units``: SI units by name."""
-        kernel: Mapping[str, Any] = kernel_context(generated.program, digest=digest, options_text=generated.options)
+        program = replace(generated.program, precision=PRECISIONS[options.precision])
+        generated = replace(generated, program=program)
+        kernel: Mapping[str, Any] = kernel_context(program, digest=digest, options_text=generated.options)
         gains = example.stabilization.gains
         description = generated.description
-        ui = interface_of(generated.program, description, kernel["entries"], known, units, example.start_time, gains)
-        step = step_of(options.method, options.projections or 0, ui, description)
+        ui = interface_of(program, description, kernel["entries"], known, units, example.start_time, gains)
+        step = step_of(options.method, options.projections or 0, ui, description, is_compensated=options.is_float)
         return cls(generated, options, digest, example, ui, step, kernel, emitted_features(description))
 
     @property

@@ -13,9 +13,7 @@ from kanegen.codegen.methods.table import ADAPTIVE
 from kanegen.codegen.printer import LONGEST_STEM, stem
 from kanegen.emission.methods import AUTO, NONE, STEP_METHODS
 from kanegen.errors import BuildError, brief
-
-PRECISIONS: Final = ("double", "float")
-"""Scalar types of the C code."""
+from kanegen.precision import PRECISIONS
 
 MATHS: Final = ("libm", "builtin")
 """Where sines and cosines come from: the C library, or polynomials in the project itself."""
