@@ -12,6 +12,7 @@ from kanegen.codegen.sources import Sources, render, runtime_headers
 from kanegen.errors import BuildError
 from kanegen.graph.derivatives import reachable
 from kanegen.graph.functions import Spline
+from kanegen.precision import DOUBLE
 from kanegen.program.kernels import KERNELS
 from kanegen.program.passes.schedule import schedule_constants
 from kanegen.program.records import Call, Program
@@ -79,8 +80,18 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
     }
 
 
+def _headers(program: Program, users: Mapping[object, str]) -> list[str]:
+    """The headers of a kernel: its own, and those of the runtime functions it calls, to shorten the compilation."""
+    calls = {step.kernel for f in program.functions for step in f.steps if isinstance(step, Call)}
+    splines = any(isinstance(payload, Spline) for payload in users)
+    of_kernels = sorted({KERNELS[kernel].header for kernel in calls})
+    return [f"{stem(program.name)}.h", *of_kernels, "kg_sincos.h", *(["kg_spline.h"] if splines else [])]
+
+
 def _require_range(program: Program) -> None:
     """Raise `BuildError` for constants that the scalar type cannot represent; it names all and where they are."""
+    if program.precision == DOUBLE:
+        return  # the printer refuses the few that double cannot represent; searching for them would take time
     places: dict[float, dict[str, None]] = {}
     for function in program.functions:
         for node in reachable(function.roots):
@@ -93,14 +104,6 @@ def _require_range(program: Program) -> None:
     if places:
         text = "; ".join(f"{number} in {', '.join(names)}" for number, names in places.items())
         raise BuildError(program.precision.refusal(f"the model has constants beyond its precision ({text})"))
-
-
-def _headers(program: Program, users: Mapping[object, str]) -> list[str]:
-    """The headers of a kernel: its own, and those of the runtime functions it calls, to shorten the compilation."""
-    calls = {step.kernel for f in program.functions for step in f.steps if isinstance(step, Call)}
-    splines = any(isinstance(payload, Spline) for payload in users)
-    of_kernels = sorted({KERNELS[kernel].header for kernel in calls})
-    return [f"{stem(program.name)}.h", *of_kernels, "kg_sincos.h", *(["kg_spline.h"] if splines else [])]
 
 
 def _user_functions(program: Program) -> dict[object, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -17,7 +17,6 @@ from kanegen.emission.example import Example
 from kanegen.emission.interface import STATUSES, Interface, interface_of
 from kanegen.emission.options import EmitOptions
 from kanegen.emission.step import Step, step_of
-from kanegen.precision import PRECISIONS
 from kanegen.program.passes.count import operation_count
 
 EMITTED_METHODS: Final = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
@@ -58,12 +57,12 @@ class ProjectFiles:
         units: Mapping[str, str],
     ) -> ProjectFiles:
         """The project of a generated model; ``known``: values by name, ``units``: SI units by name."""
-        program = replace(generated.program, precision=PRECISIONS[options.precision])
-        generated = replace(generated, program=program)
-        kernel: Mapping[str, Any] = kernel_context(program, digest=digest, options_text=generated.options)
+        kernel: Mapping[str, Any] = kernel_context(generated.program, digest=digest, options_text=generated.options)
         gains = example.stabilization.gains
         description = generated.description
-        ui = interface_of(program, description, kernel["entries"], known, units, example.start_time, gains)
+        ui = interface_of(generated.program, description, kernel["entries"], known, units, example.start_time, gains)
+        for name, value in known.items():
+            generated.program.precision.require(value, f"the value {value} of {name}")
         step = step_of(options.method, options.projections or 0, ui, description, is_compensated=options.is_float)
         return cls(generated, options, digest, example, ui, step, kernel, emitted_features(description))
 
@@ -93,7 +92,6 @@ class ProjectFiles:
             "has": self.features,
             "ui": self.ui,
             "step": self.step,
-            "precision": self.options.precision,
             "statuses": STATUSES,
             "cost": self.cost(),
             "waiting": waiting,

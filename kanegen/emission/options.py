@@ -40,7 +40,7 @@ class EmitOptions:
     name
         Prefix of all files and symbols, a C identifier.
     precision, math
-        Entries of :data:`PRECISIONS` and :data:`MATHS`.
+        Keys of :data:`kanegen.precision.PRECISIONS` and entries of :data:`MATHS`.
     method
         The method of ``NAME_step``, a key of :data:`.STEP_METHODS`; ``"auto"`` for the one that suits the model,
         ``"none"`` for a project without a step.

@@ -18,6 +18,7 @@ from kanegen.model import Baumgarte, Model, Projection
 from kanegen.model.stabilization import require_stabilization
 from kanegen.paths import file_path
 from kanegen.pipeline import generate, options_of
+from kanegen.precision import PRECISIONS, Precision
 from kanegen.solve.values import form_values
 
 PROJECTIONS = 2
@@ -110,7 +111,7 @@ def project_files(
     """The texts of a project by relative path; the arguments are those of :func:`emit`."""
     system = lower_model(model)
     build_options = options_of(form, functions, stabilization)
-    generated = _without_empty(generate(Equations(system), build_options))
+    generated = _prepared(generate(Equations(system), build_options), PRECISIONS[options.precision])
     digest = fingerprint(system, repr((build_options, options)))
     known = form_values(generated.description, model.parameters, model.initial, {} if values is None else values)
     units = {name: unit.si for name, unit in model.all_units.items()}
@@ -120,9 +121,9 @@ def project_files(
     return ProjectFiles.of(generated, options, digest, example, known, units).texts()
 
 
-def _without_empty(generated: Generated) -> Generated:
-    """The generated model without functions that have no values, such as J of a model without constraints."""
+def _prepared(generated: Generated, precision: Precision) -> Generated:
+    """The generated model in a precision, without functions that have no values (J of a model without constraints)."""
     program = generated.program
     called = {callee.name for function in program.functions for callee in program.callees(function)}
     kept = tuple(f for f in program.functions if f.internal or 0 not in f.shape or f.name in called)
-    return replace(generated, program=replace(program, functions=kept))
+    return replace(generated, program=replace(program, functions=kept, precision=precision))
