@@ -64,7 +64,7 @@ class ProjectFiles:
         ui = interface_of(generated.program, description, kernel["entries"], known, units, example.start_time, gains)
         for name, value in known.items():
             generated.program.precision.require(value, f"the value {value} of {name}")
-        step = step_of(options.method, options.projections or 0, ui, description)
+        step = step_of(options.method, options.projections or 0, ui, description, is_compensated=options.is_float)
         return cls(generated, options, digest, example, ui, step, kernel, emitted_features(description))
 
     @property

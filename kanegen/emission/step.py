@@ -74,13 +74,18 @@ def _least_change_operations(level: Level, n_u: int) -> int:
 
 @dataclass(frozen=True)
 class Step:
-    """The step of a project; ``projections``: Newton iterations after it."""
+    """The step of a project; ``projections``: Newton iterations after it.
+
+    ``is_compensated``: the rounding errors of the sums y + change are kept and added to the next change, so that they
+    do not add up over many steps.
+    """
 
     method: StepMethod
     n_y: int
     rhs_operations: int
     projections: int = 0
     project: Projected | None = None
+    is_compensated: bool = False
 
     @property
     def name(self) -> str:
@@ -106,6 +111,7 @@ class Step:
     def operations(self) -> int:
         """Operations of a step on its usual path, those of constants folded by the compiler excepted."""
         own = self.method.evaluations * self.rhs_operations + self.n_y * _sums(self.method)
+        own += self.n_y * (self.method.evaluations + 6) * self.is_compensated
         return own + (self.projections * self.project.operations if self.project else 0)
 
 
@@ -119,7 +125,9 @@ def _sums(method: StepMethod) -> int:
     return sum(2 if w == 1 else 2 * w + 1 for w in weights)
 
 
-def step_of(method: str, projections: int, ui: Interface, description: Description) -> Step | None:
+def step_of(
+    method: str, projections: int, ui: Interface, description: Description, *, is_compensated: bool
+) -> Step | None:
     """The step of a model by a method of :data:`.STEP_METHODS`, ``"auto"`` or ``"none"``; None without a step.
 
     Raises `BuildError` for methods and projections that the model cannot have; the message names an alternative.
@@ -140,7 +148,7 @@ def step_of(method: str, projections: int, ui: Interface, description: Descripti
     if chosen.name == "semi_implicit_euler" and FORMS[description.form].momenta:
         raise BuildError(f"method is {chosen.name!r}, which needs speeds: form={description.form!r} integrates momenta")
     project = _projected(projections, ui, description) if projections else None
-    return Step(chosen, ui.n_y, ui.rhs.operations, projections, project)
+    return Step(chosen, ui.n_y, ui.rhs.operations, projections, project, is_compensated)
 
 
 def _problems(description: Description) -> list[str]:

@@ -22,6 +22,17 @@ static inline void kg_advance_time(kg_real dt, kg_real *t, kg_real *lost) {
   *lost = step - (*t - before);
 }
 
+/* change (n) becomes y + change, and lost (n) what rounding takes from these sums (D. E. Knuth, The Art of Computer
+ * Programming 2, section 4.2.2, theorem B). */
+static inline void kg_add_change(int n, const kg_real *y, kg_real *change, kg_real *lost) {
+  for (int i = 0; i < n; ++i) {
+    const kg_real sum = y[i] + change[i];
+    const kg_real part = sum - y[i];
+    lost[i] = (y[i] - (sum - part)) + (change[i] - part);
+    change[i] = sum;
+  }
+}
+
 /* One Kutta-Merson step from (t, y) to y_new, without its error estimate. work: KG_KUTTA_MERSON_WORK(n) values. */
 static inline int kg_kutta_merson_plain(const kg_ode *ode, kg_real t, kg_real h, const kg_real *y, kg_real *y_new,
                                         kg_real *work) {

@@ -189,13 +189,13 @@ static inline int kg_udwadia_kalaba_many(int n_u, int n_c, int m, kg_real *Q, kg
   for (int i = 0; i < n_c; ++i) {
     kg_forward(n_u, Q, J + i * (ptrdiff_t)n_u);
   }
-  kg_pseudoinverse(n_c, n_u, J, z, U, sizes, held, y); /* the rows are orthogonal from here on */
+  (void)kg_pseudoinverse(n_c, n_u, J, z, U, sizes, held, y); /* the rows are orthogonal from here on */
   for (int k = 0; k < m; ++k) {
     for (int i = 0; i < n_u; ++i) {
       x[i] = X[i * (ptrdiff_t)m + k];
     }
     for (int i = 0; i < n_c; ++i) {
-      z[i] = X[(n_u + i) * (ptrdiff_t)m + k];
+      z[i] = X[((ptrdiff_t)n_u + i) * m + k];
     }
     kg_forward(n_u, Q, x);
     for (int i = 0; i < n_c; ++i) {
@@ -390,7 +390,7 @@ static inline void kg_meet_rates(int m, int n, const kg_real *M, const kg_real *
       ++count;
     }
   }
-  kg_pseudoinverse(count, n, rows, rest, U2, sizes2, x, unused);
+  (void)kg_pseudoinverse(count, n, rows, rest, U2, sizes2, x, unused);
   kg_add(n, KG_C(1.0), x, y);
 }
 
@@ -432,7 +432,7 @@ static inline int kg_udwadia_kalaba_limit(int n_u, int n_c, kg_real *Q, kg_real 
       kg_add(n_c, along, U + i * (ptrdiff_t)n_c, lambda);
     }
   }
-  if (replaced) {
+  if (replaced > 0) {
     kg_meet_rates(n_c, n_u, J, U, G, h, sizes, rest, udot);
   }
   kg_backward(n_u, Q, udot);

@@ -69,7 +69,7 @@ static inline int kg_lu_factor(int n, int m, kg_real *a, kg_real *b, kg_real lea
       kg_swap(n, row, a + pivot * (ptrdiff_t)n);
       kg_swap(m, b + k * (ptrdiff_t)m, b + pivot * (ptrdiff_t)m);
     }
-    if (pivots) {
+    if (pivots != NULL) {
       pivots[k] = (kg_real)pivot;
     }
     row[k] = KG_C(1.0) / row[k];
@@ -328,7 +328,7 @@ static inline void kg_reduce(int n_u, int n_c, const kg_real *Q, const kg_real *
   for (int i = 0; i < n_i; ++i) {
     right[i] = f[n_c + i];
     for (int j = 0; j < n_i; ++j) {
-      reduced[i * (ptrdiff_t)n_i + j] = G[(n_c + i) * (ptrdiff_t)n_i + j];
+      reduced[i * (ptrdiff_t)n_i + j] = G[((ptrdiff_t)n_c + i) * n_i + j];
     }
     for (int d = 0; d < n_c; ++d) {
       const kg_real negative_A = J[d * (ptrdiff_t)n_u + n_c + i];

@@ -45,7 +45,7 @@ typedef struct {
 } kg_contact_info;
 
 /* What happens where the friction of a contact has no stable solution with finite forces: KG_PARADOX_... */
-static inline int kg_paradox_of(const kg_contact_info *info) { return info->flags >> 1; }
+static inline int kg_paradox_of(const kg_contact_info *info) { return info->flags / 2; }
 
 /* One event of the user: its guard is an entry of the function `events`. */
 typedef struct {
@@ -101,12 +101,12 @@ static inline const kg_function *kg_find_function(const kg_model *model, const c
  * all functions read s in the last values of r. */
 static inline int kg_count_states(const kg_model *model) {
   const kg_function *rhs = kg_find_function(model, "rhs");
-  return rhs ? rhs->rows - model->n_q - model->n_u : 0;
+  return rhs != NULL ? rhs->rows - model->n_q - model->n_u : 0;
 }
 
 /* Copies the states s to the last values of r. */
 static inline void kg_copy_states(const kg_model *model, int n_s, const kg_real *s, kg_real *r) {
-  memcpy(r + model->n_r + model->n_hidden - n_s, s, (size_t)n_s * sizeof *s);
+  (void)memcpy(r + model->n_r + model->n_hidden - n_s, s, (size_t)n_s * sizeof *s);
 }
 
 #ifdef __cplusplus

@@ -63,9 +63,9 @@ static inline void kg_sincos(int n, const double *KG_RESTRICT x, double *KG_REST
     const double second = odd == 1.0 ? s : c;
     sine[i] = fabs(turn - 0.5) > 1.0 ? -first : first;
     cosine[i] = fabs(turn + 0.5) > 1.0 ? -second : second;
-    beyond |= fabs(x[i]) > KG_NEAR_LIMIT;
+    beyond |= fabs(x[i]) > KG_NEAR_LIMIT ? 1 : 0;
   }
-  if (beyond) {
+  if (beyond != 0) {
     for (int i = 0; i < n; i++) {
       if (fabs(x[i]) > KG_NEAR_LIMIT) {
         sine[i] = KG_SIN(x[i]);

@@ -22,7 +22,7 @@ static inline kg_real kg_spline(int n, int degree, const kg_real *breakpoints, c
     }
   }
   const kg_real d = x - breakpoints[low];
-  const kg_real *piece = coefficients + (ptrdiff_t)low * (degree + 1);
+  const kg_real *piece = coefficients + low * ((ptrdiff_t)degree + 1);
   kg_real value = piece[degree];
   for (int k = degree - 1; k >= 0; k--) {
     value = value * d + piece[k];

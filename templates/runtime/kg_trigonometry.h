@@ -25,7 +25,7 @@
 #define KG_HALF_PI_LOW 6.0771006e-11f
 /* Words of 32 bits of 2/pi that a larger angle needs, and words of zeros before them. */
 #define KG_FAR_WORDS 3
-#define KG_FAR_ZEROS 1
+#define KG_FAR_ZEROS 1u
 #else
 /* The number of quarter turns has up to 16 bits: its products with 33-bit parts of pi/2 are exact. */
 #define KG_NEAR_LIMIT 1e5
@@ -33,7 +33,7 @@
 #define KG_HALF_PI_MIDDLE 6.077100506303966e-11
 #define KG_HALF_PI_LOW 2.0222662487959506e-21
 #define KG_FAR_WORDS 6
-#define KG_FAR_ZEROS 2
+#define KG_FAR_ZEROS 2u
 #endif
 
 /* x = quarter * pi/2 + (*high + *low), |*high| <= pi/4, |x| <= KG_NEAR_LIMIT. *low is about an ulp of x, so that its
@@ -84,7 +84,7 @@ static inline kg_real kg_cosine_of(kg_real r, kg_real e) {
 /* The fraction of a quarter turn, from -1/2 to 1/2, of the angle m 2^(bit + 2 - 32 KG_FAR_ZEROS), m = (high, low): its
  * magnitude in units of 2^(-32 KG_FAR_WORDS), and whether it is negative. Returns the number of quarter turns modulo 4.
  * Words of 2/pi before `bit` would only add full turns, those after the last one are below the rounding error. */
-static inline int kg_far_fraction(uint32_t high, uint32_t low, int bit, uint32_t *fraction, int *negative) {
+static inline int kg_far_fraction(uint32_t high, uint32_t low, uint32_t bit, uint32_t *fraction, int *negative) {
   static const uint32_t digits[] = {
 #ifndef KG_FLOAT
       0x00000000u,
@@ -97,61 +97,68 @@ static inline int kg_far_fraction(uint32_t high, uint32_t low, int bit, uint32_t
       0xebe5f17bu, 0x3d0739f7u, 0x8a5292eau, 0x6bfb5fb1u, 0x1f8d5d08u, 0x56033046u,
 #endif
   };
-  const int shift = bit % 32;
+  const uint32_t first = bit / 32u, shift = bit % 32u;
   uint32_t window[KG_FAR_WORDS];
   uint64_t carry = 0u;
   uint32_t quarter;
   for (int i = 0; i < KG_FAR_WORDS; ++i) {
-    const uint64_t pair = ((uint64_t)digits[bit / 32 + i] << 32) | digits[bit / 32 + i + 1];
-    window[i] = (uint32_t)((pair << shift) >> 32);
+    const uint64_t pair = ((uint64_t)digits[first + (uint32_t)i] << 32u) | digits[first + (uint32_t)i + 1u];
+    window[i] = (uint32_t)((pair << shift) >> 32u);
   }
   for (int i = KG_FAR_WORDS - 1; i >= 0; --i) {
     carry += (uint64_t)low * window[i];
     fraction[i] = (uint32_t)carry;
-    carry >>= 32;
+    carry >>= 32u;
   }
   carry = 0u;
   for (int i = KG_FAR_WORDS - 1; i > 0; --i) {
     carry += (uint64_t)high * window[i] + fraction[i - 1];
     fraction[i - 1] = (uint32_t)carry;
-    carry >>= 32;
+    carry >>= 32u;
   }
-  quarter = fraction[0] >> 30;
+  quarter = fraction[0] >> 30u;
   for (int i = 0; i < KG_FAR_WORDS; ++i) {
-    fraction[i] = (fraction[i] << 2) | (i + 1 < KG_FAR_WORDS ? fraction[i + 1] >> 30 : 0u);
+    fraction[i] = (fraction[i] << 2u) | (i + 1 < KG_FAR_WORDS ? fraction[i + 1] >> 30u : 0u);
   }
-  *negative = (fraction[0] >> 31) != 0u;
+  *negative = fraction[0] >= 0x80000000u ? 1 : 0;
   carry = 1u;
-  for (int i = KG_FAR_WORDS - 1; *negative && i >= 0; --i) {
-    carry += (uint64_t)(uint32_t)~fraction[i];
+  for (int i = KG_FAR_WORDS - 1; *negative != 0 && i >= 0; --i) {
+    carry += fraction[i] ^ 0xffffffffu;
     fraction[i] = (uint32_t)carry;
-    carry >>= 32;
+    carry >>= 32u;
   }
-  return (int)((quarter + (*negative ? 1u : 0u)) & 3u);
+  quarter = (quarter + (*negative != 0 ? 1u : 0u)) & 3u;
+  return (int)quarter;
 }
 
 #ifdef KG_FLOAT
 
 /* kg_turns() of an angle larger than KG_NEAR_LIMIT. */
 static inline int kg_far_turns(float x, float *high, float *low) {
-  const uint64_t half_pi = 0xc90fdaa2u; /* 2^31 pi/2; its next word is 0x2168c235 */
-  uint32_t bits, fraction[KG_FAR_WORDS], top;
-  uint64_t radians, cross;
+  const uint64_t half_pi = 0xc90fdaa2u; /* 2^31 pi/2 and its next word */
+  const uint64_t half_pi_rest = 0x2168c235u;
+  uint32_t bits, fraction[KG_FAR_WORDS], leading, rest;
+  uint64_t radians;
+  const int backward = x < 0.0f ? 1 : 0;
   int negative, quarter;
-  float sign, a, b;
-  memcpy(&bits, &x, sizeof bits);
-  quarter = kg_far_fraction(0u, (bits & 0x7fffffu) | 0x800000u, (int)((bits >> 23) & 0xffu) - 152 + 32 * KG_FAR_ZEROS, fraction,
-                            &negative);
+  float a, b;
+  (void)memcpy(&bits, &x, sizeof bits);
+  quarter = kg_far_fraction(0u, (bits & 0x7fffffu) | 0x800000u, ((bits >> 23u) & 0xffu) + 32u * KG_FAR_ZEROS - 152u,
+                            fraction, &negative);
   /* The product with pi/2, in units of 2^-63: its 24 leading bits and the rest are floats. */
-  cross = half_pi * fraction[1] + (uint64_t)0x2168c235u * fraction[0];
-  radians = half_pi * fraction[0] + (cross >> 32);
-  top = (uint32_t)(radians >> 32) & 0xffffff00u;
-  sign = (negative != 0) != ((bits >> 31) != 0u) ? -1.0f : 1.0f;
-  a = sign * ((float)top * 4.656612873077393e-10f);                                                     /* 2^-31 */
-  b = sign * ((float)(uint32_t)((radians - ((uint64_t)top << 32)) >> 8) * 2.7755575615628914e-17f); /* 2^-55 */
+  radians = half_pi * fraction[0] + ((half_pi * fraction[1] + half_pi_rest * fraction[0]) >> 32u);
+  leading = (uint32_t)(radians >> 32u) & 0xffffff00u;
+  radians = (radians & 0xffffffffffu) >> 8u;
+  rest = (uint32_t)radians;
+  a = (float)leading * 4.656612873077393e-10f; /* 2^-31 */
+  b = (float)rest * 2.7755575615628914e-17f;   /* 2^-55 */
   *high = a + b;
   *low = b - (*high - a);
-  return (bits >> 31) != 0u ? (4 - quarter) & 3 : quarter;
+  if (negative != backward) {
+    *high = -*high;
+    *low = -*low;
+  }
+  return backward != 0 ? (4 - quarter) % 4 : quarter;
 }
 
 #else
@@ -171,26 +178,29 @@ static inline void kg_times_half_pi(double *high, double *low) {
 /* kg_turns() of an angle larger than KG_NEAR_LIMIT. */
 static inline int kg_far_turns(double x, double *high, double *low) {
   uint64_t bits;
-  uint32_t fraction[KG_FAR_WORDS];
+  uint32_t top, fraction[KG_FAR_WORDS];
+  const int backward = x < 0.0 ? 1 : 0;
   int negative, quarter;
   double sum = 0.0, rest = 0.0, unit = 2.3283064365386963e-10; /* 2^-32 */
-  memcpy(&bits, &x, sizeof bits);
-  quarter = kg_far_fraction((uint32_t)(bits >> 32 & 0xfffffu) | 0x100000u, (uint32_t)(bits & 0xffffffffu),
-                            (int)((bits >> 52) & 0x7ffu) - 1077 + 32 * KG_FAR_ZEROS, fraction, &negative);
+  (void)memcpy(&bits, &x, sizeof bits);
+  top = (uint32_t)(bits >> 32u);
+  bits &= 0xffffffffu;
+  quarter = kg_far_fraction((top & 0xfffffu) | 0x100000u, (uint32_t)bits,
+                            ((top >> 20u) & 0x7ffu) + 32u * KG_FAR_ZEROS - 1077u, fraction, &negative);
   for (int i = 0; i < 4; ++i) {
-    const double term = fraction[i] * unit, next = sum + term;
+    const double term = (double)fraction[i] * unit, next = sum + term;
     rest += term - (next - sum);
     sum = next;
     unit *= 2.3283064365386963e-10;
   }
-  if ((negative != 0) != (x < 0.0)) {
+  if (negative != backward) {
     sum = -sum;
     rest = -rest;
   }
   kg_times_half_pi(&sum, &rest);
   *high = sum;
   *low = rest;
-  return x < 0.0 ? (4 - quarter) & 3 : quarter;
+  return backward != 0 ? (4 - quarter) % 4 : quarter;
 }
 
 #endif
@@ -198,9 +208,10 @@ static inline int kg_far_turns(double x, double *high, double *low) {
 /* x = k pi/2 + (*high + *low); returns k modulo 4. NaN and infinity: *high is NaN. */
 static inline int kg_turns(kg_real x, kg_real *high, kg_real *low) {
   if (KG_ABS(x) <= KG_NEAR_LIMIT) {
-    const int quarter = (int)(x * KG_C(0.6366197723675814) + (x < KG_C(0.0) ? KG_C(-0.5) : KG_C(0.5)));
+    const kg_real quarters = x * KG_C(0.6366197723675814) + (x < KG_C(0.0) ? KG_C(-0.5) : KG_C(0.5));
+    const int quarter = (int)quarters;
     kg_near_turns(x, (kg_real)quarter, high, low);
-    return quarter & 3;
+    return ((quarter % 4) + 4) % 4;
   }
   if (!KG_ISFINITE(x)) {
     *high = x - x;

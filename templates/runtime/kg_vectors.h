@@ -61,7 +61,7 @@ static inline kg_real kg_largest(int n, const kg_real *x) {
 static inline void kg_identity(int n, kg_real *a) {
   kg_clear(n * n, a);
   for (int i = 0; i < n; ++i) {
-    a[i * (ptrdiff_t)(n + 1)] = KG_C(1.0);
+    a[i * ((ptrdiff_t)n + 1)] = KG_C(1.0);
   }
 }
 
