@@ -13,12 +13,14 @@ from kanegen.emission.example import Example
 from kanegen.emission.files import ProjectFiles
 from kanegen.emission.folder import write_folder
 from kanegen.emission.options import EmitOptions
+from kanegen.emission.selftest.source import selftest_source
 from kanegen.errors import ModelError, brief
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.model.stabilization import require_stabilization
 from kanegen.paths import file_path
 from kanegen.pipeline import generate, options_of
 from kanegen.precision import PRECISIONS, Precision
+from kanegen.progress import activity
 from kanegen.solve.values import form_values
 
 PROJECTIONS = 2
@@ -111,14 +113,20 @@ def project_files(
     """The texts of a project by relative path; the arguments are those of :func:`emit`."""
     system = lower_model(model)
     build_options = options_of(form, functions, stabilization)
-    generated = _prepared(generate(Equations(system), build_options), PRECISIONS[options.precision])
+    equations = Equations(system)
+    generated = _prepared(generate(equations, build_options), PRECISIONS[options.precision])
     digest = fingerprint(system, repr((build_options, options)))
     known = form_values(generated.description, model.parameters, model.initial, {} if values is None else values)
     units = {name: unit.si for name, unit in model.all_units.items()}
     example = Example.of(generated.description, known, stabilization, list(units.items()))
     if options.projections is None:
         options = replace(options, projections=PROJECTIONS if isinstance(stabilization, Projection) else 0)
-    return ProjectFiles.of(generated, options, digest, example, known, units).texts()
+    project = ProjectFiles.of(generated, options, digest, example, known, units)
+    files = project.texts()
+    if not options.single_header:
+        with activity(f"computing the values of the self-test of {model.name!r}"):
+            files[f"{options.name}_selftest.c"] = selftest_source(equations, project, known)
+    return files
 
 
 def _prepared(generated: Generated, precision: Precision) -> Generated:

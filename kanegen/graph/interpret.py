@@ -25,13 +25,19 @@ class Context:
 
     ``number`` converts a constant of the graph, ``functions`` holds every operation other than ``+ - * /``,
     negation and ``select``, ``select(condition, true, false)`` chooses, and ``scope()`` is entered during an
-    evaluation (the working precision of mpmath).
+    evaluation (the working precision of mpmath). ``result(node, value)`` gives the value that counts as that of a node;
+    ``apply(function, arguments)`` calls a function of single numbers that changes lists among its arguments in place;
+    ``holds(condition)`` decides a condition for the whole evaluation.
     """
 
     number: Callable[[Number], Any]
     functions: Mapping[str, Function]
     select: Function
     scope: Callable[[], AbstractContextManager[Any]] = nullcontext
+    result: Callable[[Node, Any], Any] | None = None
+    apply: Callable[[Callable[..., int], Sequence[Any]], int] = lambda function, arguments: function(*arguments)
+    # Both comparisons are false for NaN: a condition that cannot be evaluated counts as false.
+    holds: Callable[[Any], bool] = lambda condition: bool(condition > 0 or condition < 0)
 
 
 def evaluate(roots: Sequence[Node], values: Mapping[str, Sequence[Any]], context: Context | None = None) -> list[Any]:
@@ -57,7 +63,8 @@ def evaluate(roots: Sequence[Node], values: Mapping[str, Sequence[Any]], context
     known: dict[int, Any] = {}
     with context.scope():
         for node in reachable(roots):
-            known[node.index] = _value(node, [known[a.index] for a in node.args], values, context)
+            value = _value(node, [known[a.index] for a in node.args], values, context)
+            known[node.index] = value if context.result is None else context.result(node, value)
     return [known[root.index] for root in roots]
 
 
@@ -205,7 +212,7 @@ def mpmath_context(digits: int = 50) -> Context:
         def call(*args: Any) -> Any:
             try:
                 result = function(*args)
-            except (ValueError, ZeroDivisionError):
+            except (ValueError, ZeroDivisionError, OverflowError):
                 return mpmath.nan
             return mpmath.nan if isinstance(result, mpmath.mpc) else result
 

@@ -44,13 +44,14 @@ def _run(program: Program, function: Function, values: dict[str, Any], context: 
             _store(step, arrays, context)
         elif isinstance(step, Call | Invoke):
             if isinstance(step, Call):
-                status = KERNELS[step.kernel].twin(*(arrays[a] if isinstance(a, str) else a for a in step.arguments))
+                arguments = [arrays[a] if isinstance(a, str) else a for a in step.arguments]
+                status = context.apply(KERNELS[step.kernel].twin, arguments)
             else:
                 status, arrays[step.array] = _run(program, step.function, values, context)
             if status < 0:
                 return status, arrays["out"]
             result = max(result, status)
-        elif not _holds(evaluate([step.condition], arrays, context)[0]):
+        elif not context.holds(evaluate([step.condition], arrays, context)[0]):
             if isinstance(step, Check) or step.otherwise is None:
                 return Status.SINGULAR, arrays["out"]
             return _run(program, program.function(step.otherwise), values, context)
@@ -61,8 +62,3 @@ def _store(block: Block, arrays: dict[str, Any], context: Context) -> None:
     results = evaluate([store.value for store in block.stores], arrays, context)
     for store, value in zip(block.stores, results, strict=True):
         arrays[store.array][store.index] = value
-
-
-def _holds(condition: Any) -> bool:
-    # Both comparisons are false for NaN: a condition that cannot be evaluated counts as false.
-    return bool(condition > 0 or condition < 0)

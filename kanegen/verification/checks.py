@@ -19,7 +19,7 @@ from kanegen.program.options import BuildOptions
 from kanegen.solve import Solver
 from kanegen.verification import compiled, differences, feedback, principles
 from kanegen.verification.report import Check, Report, Worst, judge
-from kanegen.verification.states import draw_states
+from kanegen.verification.start import draw_states
 from kanegen.verification.subject import DIGITS, DOUBLE, Subject
 
 PRINCIPLES: Final[tuple[tuple[str, Callable[[Subject, Worst], str], float | None], ...]] = (

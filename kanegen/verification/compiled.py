@@ -9,11 +9,11 @@ from typing import Final
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.derivation.states import Numbers, State
 from kanegen.errors import BuildError, SolveError
 from kanegen.graph import Context, mpmath_context, numpy_context
 from kanegen.solve import Solver
 from kanegen.verification.report import Check, NotApplicableError, Vector, Worst, deviation
-from kanegen.verification.states import Numbers, State
 from kanegen.verification.subject import DOUBLE, Motion, Subject
 
 COARSE_DIGITS: Final = (22, 25, 28)

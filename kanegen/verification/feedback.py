@@ -9,12 +9,12 @@ from typing import Any
 import sympy
 from sympy.physics.vector import dynamicsymbols
 
+from kanegen.derivation.states import Numbers, State, numbers
 from kanegen.model.expressions import atoms
 from kanegen.model.inputs import Input
 from kanegen.solve.feedback.laws import UNLIMITED_LAWS
 from kanegen.verification.compiled import Compiled
 from kanegen.verification.report import NotApplicableError, Worst
-from kanegen.verification.states import Numbers, State, numbers
 from kanegen.verification.subject import Subject, slopes
 
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.derivation import views
+from kanegen.derivation.states import Numbers, State
 from kanegen.graph import gradient
 from kanegen.graph.ranks import pivoted_columns, rank, unit_rows
 from kanegen.model.expressions import symbol_name
 from kanegen.verification.differences import lagrangian
 from kanegen.verification.report import NotApplicableError, Worst
-from kanegen.verification.states import Numbers, State
 from kanegen.verification.subject import Motion, Subject, slopes, solve
 
 

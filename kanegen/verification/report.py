@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias
 
 import mpmath
 
+from kanegen.derivation.states import Numbers, State
 from kanegen.display import Table
 from kanegen.errors import DerivationError
-from kanegen.verification.states import Numbers, State
 
 Vector: TypeAlias = "Sequence[Any] | Numbers"
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.derivation import Equations, Quantity, views
+from kanegen.derivation.states import Numbers, State, numbers, read
 from kanegen.errors import SolveError
 from kanegen.graph import PYTHON, Context, Function, Node, mpmath_context, reachable
 from kanegen.graph.ranks import RANK_TOLERANCE, independent_rows
@@ -22,7 +23,6 @@ from kanegen.program.interpret import interpret
 from kanegen.program.records import Program
 from kanegen.solve import Solver
 from kanegen.verification.report import NotApplicableError, deviation
-from kanegen.verification.states import Numbers, State, numbers, read
 
 DIGITS: Final = 50
 

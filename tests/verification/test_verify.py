@@ -30,7 +30,7 @@ from kanegen.graph.ranks import independent_rows
 from kanegen.program.functions import right_sides
 from kanegen.verification import Check, Report, compiled, subject
 from kanegen.verification.report import deviation
-from kanegen.verification.states import draw_states
+from kanegen.verification.start import draw_states
 
 STATES = 3
 FORMS = ("nonminimal",)

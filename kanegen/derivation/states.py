@@ -10,26 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.arrays import Array
-from kanegen.derivation import Equations, Quantity
+from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.geometry.system import RELATIVE_ZERO
-from kanegen.errors import SolveError, VerificationError, brief
 from kanegen.graph import Context, Newton, evaluate
 from kanegen.graph.ranks import independent_rows
-from kanegen.model.expressions import symbol_name
-from kanegen.solve.values import TIME, by_name, number, real_array, unknown
 
 Numbers: TypeAlias = "NDArray[Any]"
 
 CONDITION: Final = 1e4
 """Largest condition number of the (equilibrated) equations at a state: four of the sixteen digits may be lost."""
 
-DRAWS: Final = 200
-"""Largest number of random states drawn for each state that is requested."""
-
 SPREAD_Q, SPREAD_U = 0.4, 1.0
 """How far random coordinates and speeds lie from a given start (relative to 1 or their size)."""
-
-START_KEYS: Final = ("t", "q", "u", "r", "s")
 
 
 def numbers(values: Iterable[Any]) -> Numbers:
@@ -79,86 +71,51 @@ class State:
         return f"t = {self.t:.6g}, {numbers}"
 
 
-def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str, Any] | None) -> tuple[State, ...]:
-    """``count`` states; every second one is moved onto the constraint manifold if that succeeds.
+def random_state(
+    equations: Equations,
+    rng: np.random.Generator,
+    parameters: Array,
+    near: Mapping[str, Array],
+    consistent: bool,
+    spread: float = 1.0,
+) -> State | None:
+    """A state around ``near``; None if it is not regular (finite, and far from singular).
 
-    Raises
-    ------
-    VerificationError
-        If fewer than ``count`` of many random states are regular.
+    Parameters
+    ----------
+    parameters
+        The values of all parameters.
+    near
+        ``t``, ``q``, ``u``, ``r`` (inputs of the user) and ``s``, where they are known; NaN for single unknown values.
+    consistent
+        Whether the state is moved onto the constraint manifold if that is possible. All satisfy the invariants.
+    spread
+        How far states lie from ``near``, relative to the usual distance.
     """
-    rng = np.random.default_rng(seed)
-    given = equations.model.parameters.values()
-    parameters = np.array([rng.uniform(0.5, 1.5) if value is None else float(value) for value in given])
-    near = _start(equations, start or {})
-    drawn: list[State] = []
-    for _ in range(DRAWS * count):
-        state = _candidate(equations, rng, parameters, near)
-        if _masses_are_positive(equations, state):
-            onto_manifold = not equations.has_partition or len(drawn) % 2 == 0
-            placed = _placed(equations, state, onto_manifold)
-            if placed is not None and _regular(equations, placed):
-                drawn.append(placed)
-        if len(drawn) == count:
-            return tuple(drawn)
-    raise VerificationError(
-        f"only {len(drawn)} of {count} random states of {equations.model.name!r} are regular (finite, condition number "
-        f"below {CONDITION:g}); pass start=, a state in whose neighborhood the model is defined, or seed=, or check "
-        f"the model for redundant constraints and massless speeds"
-    )
+    state = _candidate(equations, rng, parameters, near, spread)
+    if not _masses_are_positive(equations, state):
+        return None
+    placed = _placed(equations, state, consistent or not equations.has_partition)
+    return placed if placed is not None and _regular(equations, placed) else None
 
 
-def _start(equations: Equations, start: Mapping[str, Any]) -> dict[str, Array]:
-    """The start as arrays, completed by the initial values of the model; NaN where neither gives a value.
-
-    Raises `VerificationError` for an unknown key, an unknown name, a wrong shape, and values that are not finite.
-    """
-    model = equations.model
-    if not isinstance(start, Mapping):
-        raise VerificationError(f"start is {brief(start)}; expected a mapping with the keys {', '.join(START_KEYS)}")
-    symbols = {"q": model.coordinates, "u": model.speeds, "r": model.input_symbols[: len(model.inputs)]}
-    names = {key: tuple(map(symbol_name, own)) for key, own in {**symbols, "s": tuple(model.states)}.items()}
-    known = {symbol_name(symbol): value for symbol, value in model.initial.items()}
-    arrays = {key: np.array([known.get(name, np.nan) for name in own]) for key, own in names.items()}
-    time = start.get("t", known.get(TIME))
-    try:
-        for key, value in start.items():
-            if key not in START_KEYS:
-                raise SolveError(unknown(str(key), START_KEYS, "entry of start"))
-            if key != "t" and value is not None:
-                _replace(arrays[key], value, f"start[{key!r}]", names[key])
-        arrays |= {} if time is None else {"t": np.array(number(time, "start['t']"))}
-    except SolveError as error:
-        raise VerificationError(str(error)) from error
-    return {key: array for key, array in arrays.items() if not np.isnan(array).all()}
-
-
-def _replace(array: Array, value: Any, what: str, names: Sequence[str]) -> None:
-    """Replace entries of ``array`` by those of ``value``, a mapping by name or (n,)."""
-    if isinstance(value, Mapping):
-        for name, x in by_name(value, names, f"entry of {what}").items():
-            array[names.index(name)] = number(x, f"{what}[{name!r}]")
-    else:
-        given = real_array(value, what)
-        if given.shape != array.shape or not np.isfinite(given).all():
-            raise SolveError(f"{what} is {brief(value)}, expected {array.shape} finite numbers: {', '.join(names)}")
-        array[:] = given
-
-
-def _candidate(equations: Equations, rng: np.random.Generator, parameters: Array, near: Mapping[str, Array]) -> State:
+def _candidate(
+    equations: Equations, rng: np.random.Generator, parameters: Array, near: Mapping[str, Array], spread: float
+) -> State:
     """A random state around the start ``near``, not yet on the constraint manifold."""
     system = equations.system
     defaults = np.array([0.0 if item.default is None else item.default for item in equations.model.inputs])
     given = near.get("r", defaults)
-    inputs = np.where(np.isnan(given), defaults, given) + rng.uniform(-1.0, 1.0, len(system.r))
+    inputs = np.where(np.isnan(given), defaults, given) + spread * rng.uniform(-1.0, 1.0, len(system.r))
+    far_q, far_u = spread * SPREAD_Q, spread * SPREAD_U
     return State(
-        t=float(near.get("t", 0.0)) + rng.uniform(0.5, 2.0),
-        q=_around(rng, near.get("q"), len(system.q), SPREAD_Q),
-        u=_around(rng, near.get("u"), len(system.u), SPREAD_U),
+        t=float(near.get("t", 0.0)) + spread * rng.uniform(0.5, 2.0),
+        q=_around(rng, near.get("q"), len(system.q), far_q),
+        u=_around(rng, near.get("u"), len(system.u), far_u),
         p=parameters,
         gains=rng.uniform(-2.0, -0.5, len(equations.gain_names)),
         udot=rng.uniform(-2.0, 2.0, len(system.u)),
-        r=np.concatenate([inputs, np.zeros(len(system.hidden)), _around(rng, near.get("s"), len(system.s), SPREAD_Q)]),
+        r=np.concatenate([inputs, np.zeros(len(system.hidden)), _around(rng, near.get("s"), len(system.s), far_q)]),
         consistent=False,
     )
 

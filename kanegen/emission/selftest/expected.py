@@ -1,0 +1,142 @@
+"""Expected values of a function at given arguments: in 50 digits, with the errors that a correct program may have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from kanegen.emission.selftest.disturbed import Disturbed, UndecidedError
+from kanegen.graph import Context, Function, mpmath_context, reachable
+from kanegen.graph.interpret import PYTHON
+from kanegen.program.interpret import interpret
+from kanegen.program.records import Program
+
+DIGITS: Final = 50
+
+ROUNDINGS: Final = 8.0
+"""Root mean squares of the effect of rounding that the error of a correct program stays below."""
+
+LARGEST_TOLERANCE: Final = 0.01
+"""A tolerance above this fraction of the largest value of a function would accept almost anything."""
+
+LAST_PLACES: Final = 2.0
+"""Units in the last place of a value by which it may be wrong in any case."""
+
+Arguments: TypeAlias = Mapping[str, Sequence[float]]
+Evaluation: TypeAlias = Callable[[Mapping[str, Sequence[Any]], Context], list[Any]]
+"""A function of the arrays ``t``, ``q``, ``u``, ``r``, ``p`` and ``g`` in some arithmetic."""
+
+
+class UndefinedError(Exception):
+    """The function has no value at these arguments. The text says why."""
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar type of C: its name, its largest relative rounding error, and the same type in NumPy."""
+
+    name: str
+    unit: float
+    kind: Any
+
+    def rounded(self, x: float) -> float:
+        """The nearest number of this type."""
+        return float(self.kind(x))
+
+    def ulp(self, x: float) -> float:
+        """The unit in the last place of a number."""
+        return float(abs(np.spacing(self.kind(x))))
+
+    def text(self, x: float) -> str:
+        """The shortest decimal that is converted to ``x``, a number of this type."""
+        return f"{self.kind(x)!s}f" if self.name == "float" else repr(float(x))
+
+
+SCALARS: Final = {
+    "double": Scalar("double", 2.0**-53, np.float64),
+    "float": Scalar("float", 2.0**-24, np.float32),
+}
+"""The scalar types by the precision of a project."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Values of a function and the largest deviation of each that is no error of the program."""
+
+    values: tuple[float, ...]
+    tolerances: tuple[float, ...]
+
+    def is_accurate(self, largest: float) -> bool:
+        """Whether the tolerances are small compared with the ``largest`` value of the function anywhere."""
+        return max(self.tolerances, default=0.0) <= LARGEST_TOLERANCE * largest or largest == 0.0
+
+
+def function_of(program: Program, name: str) -> Evaluation:
+    """The evaluation of a function of the program. It raises `UndefinedError` where the function is undefined."""
+
+    def evaluate(values: Mapping[str, Sequence[Any]], context: Context) -> list[Any]:
+        status, results = interpret(program, name, values, context)
+        if status < 0:
+            raise UndefinedError("it is undefined there")
+        return results
+
+    return evaluate
+
+
+def calls_user_code(program: Program, name: str) -> bool:
+    """Whether a function of the program calls a function of the user, which has double precision only."""
+    waiting, roots = [program.function(name)], []
+    while waiting:
+        function = waiting.pop()
+        roots += function.roots
+        waiting += program.callees(function)
+    return any(node.op == "call" and isinstance(node.payload, Function) for node in reachable(roots))
+
+
+def expect(evaluate: Evaluation, arguments: Arguments, scalar: Scalar, exact: bool, seed: int) -> Expected:
+    """The values of a function at ``arguments``, which are numbers of the ``scalar`` type, and their tolerances.
+
+    The tolerance of a value is the sum of three terms: the effect of changing every argument by one unit in its last
+    place (the sum of the absolute effects); `ROUNDINGS` times that of rounding every constant and every result of an
+    operation (the root mean square over random directions of rounding); and `LAST_PLACES` units in the last place of
+    the value itself.
+
+    Parameters
+    ----------
+    exact
+        Whether values are computed with 50 digits; otherwise, with doubles.
+    seed
+        For the directions of rounding.
+
+    Raises
+    ------
+    UndefinedError
+        If the function is undefined at the arguments, or not continuous as far as numbers of the type can tell.
+    """
+    disturbed = Disturbed(arguments, seed)
+    try:
+        with disturbed.context.scope():
+            columns = evaluate(disturbed.values, disturbed.context)
+    except UndecidedError:
+        raise UndefinedError("a branch or a rank there depends on rounding") from None
+    _require_finite(columns)
+    inputs, rounding = disturbed.errors(columns, scalar.ulp, scalar.unit)
+    context = mpmath_context(DIGITS) if exact else PYTHON
+    with context.scope():
+        values = evaluate({name: [context.number(x) for x in array] for name, array in arguments.items()}, context)
+    expected = np.array([float(x) for x in values])
+    _require_finite([[scalar.rounded(x) for x in expected]])
+    last_places = LAST_PLACES * np.array([scalar.ulp(x) for x in expected])
+    tolerances = inputs + ROUNDINGS * rounding * (1 if exact else 2) + last_places
+    if (np.abs(expected - np.array([float(np.ravel(x)[0]) for x in columns])) > tolerances).any():
+        raise UndefinedError("a rank there depends on rounding")
+    return Expected(tuple(map(scalar.rounded, expected)), tuple(map(float, tolerances)))
+
+
+def _require_finite(values: Sequence[Any]) -> None:
+    # Doubles are examined before numbers of 50 digits, whose exponents have no limit, are computed.
+    if not all(np.isfinite(x).all() for x in values):
+        raise UndefinedError("it is not finite there")
