@@ -1,5 +1,6 @@
 """kanegen: constrained mechanical systems in SymPy, compiled to fast C solvers by Kane's method."""
 
+from kanegen import interop as interop
 from kanegen import plot as plot
 from kanegen import results as results
 from kanegen import shapes as shapes
@@ -7,6 +8,7 @@ from kanegen._version import __version__ as __version__
 from kanegen.backends.cython.toolchain import CompilerOptions as CompilerOptions
 from kanegen.derivation import Equations as Equations
 from kanegen.derivation import derive as derive
+from kanegen.emission.casadi import emit_casadi as emit_casadi
 from kanegen.emission.project import emit as emit
 from kanegen.errors import BuildError as BuildError
 from kanegen.errors import DerivationError as DerivationError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from kanegen.backends.cython import CompilerOptions, c_sources
@@ -16,6 +16,7 @@ from kanegen.errors import BuildError, brief
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.model.stabilization import require_stabilization
 from kanegen.program.assemble import assemble
+from kanegen.program.builder import Functions
 from kanegen.program.options import BuildOptions
 from kanegen.progress import activity
 from kanegen.solve import Solver
@@ -101,9 +102,11 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
-def generate(equations: Equations, options: BuildOptions) -> Generated:
-    """The program of a model, with the description that a solver needs."""
-    program, form = assemble(equations, options)
+def generate(
+    equations: Equations, options: BuildOptions, more: Callable[[Functions], None] = lambda functions: None
+) -> Generated:
+    """The program of a model, with the description that a solver needs. ``more`` adds functions to the program."""
+    program, form = assemble(equations, options, more)
     return Generated(program, Description.of(equations, program, form), f"form {form}")
 
 

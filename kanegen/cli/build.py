@@ -26,9 +26,9 @@ from kanegen.cli.arguments import (
     print_line,
     start_option,
 )
-from kanegen.emission import project
 from kanegen.emission.methods import STEP_METHODS
 from kanegen.emission.options import MATHS
+from kanegen.emission.targets import TARGETS, C, emit_for
 from kanegen.errors import VerificationError
 from kanegen.precision import PRECISIONS
 from kanegen.verification import Report
@@ -65,6 +65,13 @@ def build(file: ModelFile, **options: Any) -> None:
 @start_option
 @input_option
 @build_options
+@click.option(
+    "--target",
+    "kind",
+    default=C,
+    show_default=True,
+    help="; ".join(f"{name}: {target.summary}" for name, target in TARGETS.items()) + ".",
+)
 @click.option("--name", help="Prefix of files and C symbols.  [default: the name of the model]")
 @click.option("--precision", default="double", show_default=True, help=f"Scalar type: {', '.join(PRECISIONS)}.")
 @click.option("--math", default="libm", show_default=True, help=f"Sines and cosines: {', '.join(MATHS)}.")
@@ -79,16 +86,18 @@ def emit(
     parameters: dict[str, Any],
     start: dict[str, Any],
     inputs: dict[str, Any],
+    kind: str,
     **options: Any,
 ) -> None:
     """Write a project in C to DIRECTORY: the model with a typed interface, an example program, a Python package.
 
-    Parameters, start and inputs are those of the model, of INITIAL in the file, and of the options.
+    With --target, write functions for another program instead. Parameters, start and inputs are those of the model, of
+    INITIAL in the file, and of the options.
     """
     given = (file.initial or {}).get("r")
     r = {} if given is None else dict(zip((item.name for item in file.model.inputs), given, strict=True))
     values = {**r, **file.named_start(), **parameters, **start, **inputs}
-    project.emit(file.model, directory, values=values, **options)
+    emit_for(kind, file.model, directory, values=values, **options)
     for path in sorted(item for item in directory.rglob("*") if item.is_file()):
         print_line(f"{path}  ({path.stat().st_size} bytes)")
 

@@ -58,7 +58,23 @@ class Sensitivities:
 
         The accelerations and the multipliers are inputs of the graph.
         """
-        return self._quantity("balance", (*self._momentum, *self._constraints), argument)
+        return self._quantity("balance", self.unbalance, argument)
+
+    @cached_property
+    def unbalance(self) -> tuple[Node, ...]:
+        """``M u' - P - J^T lambda``, then ``J u' - b`` (stabilized), (n_u + n_c,), at given u' and lambda."""
+        return (*self._momentum, *self._constraints)
+
+    def derivatives(self, outputs: Sequence[Node], inputs: Sequence[Node]) -> Rows:
+        """Derivatives (outputs, inputs) of nodes of the model."""
+        rows = slopes(self.equations.graph, outputs, inputs)
+        nodes, m = self.simplest([x for row in rows for x in row]), len(inputs)
+        return tuple(nodes[i * m : (i + 1) * m] for i in range(len(rows)))
+
+    def simplest(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        """The nodes with equal values as one node, or unchanged if this takes fewer operations."""
+        # A node shared with an earlier derivative can cost more than the plain expression.
+        return min(self._final(nodes), tuple(nodes), key=count_operations)
 
     def rates(self, argument: str) -> Quantity:
         """Derivatives of q', (n_q, m)."""
@@ -157,9 +173,8 @@ class Sensitivities:
         label, inputs = f"{name}_{argument}", self.inputs(argument)
         if label not in self._known:
             plain = tuple(x for row in slopes(self.equations.graph, outputs, inputs) for x in row)
-            # A node shared with an earlier derivative can cost more than the plain expression.
-            nodes = min(self._final(plain), plain, key=count_operations)
-            self._known[label] = Quantity(label, nodes, (len(outputs), len(inputs)), self.equations.names)
+            shape = (len(outputs), len(inputs))
+            self._known[label] = Quantity(label, self.simplest(plain), shape, self.equations.names)
         return self._known[label]
 
     def _final(self, nodes: Sequence[Node]) -> tuple[Node, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import accumulate
 
@@ -32,10 +32,13 @@ from kanegen.program.passes.lower import hoist
 from kanegen.program.records import Program, Symbols
 
 
-def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]:
+def assemble(
+    equations: Equations, options: BuildOptions, more: Callable[[Functions], None] = lambda functions: None
+) -> tuple[Program, str]:
     """Return the program of the requested functions, with hoisted constants, and the form of its right-hand side.
 
-    ``form="auto"`` selects the form with the least estimated cost.
+    ``form="auto"`` selects the form with the least estimated cost. ``more`` adds functions that are not in the
+    catalogue.
     """
     form = cheapest(equations) if options.form == AUTO else options.form
     of_form = [spec.name for spec in CATALOGUE.values() if form in spec.forms]
@@ -54,6 +57,7 @@ def assemble(equations: Equations, options: BuildOptions) -> tuple[Program, str]
     motion = equations.once(ControlledMotion.of)
     if motion is not None:
         control_constraints(functions, motion)
+    more(functions)
     # A reason that requires a derivation costs time, so it is found only for functions that the user requested.
     others = (spec for spec in CATALOGUE.values() if spec.name not in names and not (spec.derives and not spec.forms))
     reasons |= {spec.name: reason_against(functions, spec, form) for spec in others}

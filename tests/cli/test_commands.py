@@ -276,6 +276,13 @@ def test_emit_writes_sources(cache: Path, file: Path, tmp_path: Path) -> None:
     subprocess.run(kernel, cwd=next(folder.rglob("cli_pendulum.c")).parent, check=True, capture_output=True)
 
 
+def test_emit_writes_functions_for_casadi(cache: Path, file: Path, tmp_path: Path) -> None:
+    text = output(cache, "emit", file, tmp_path / "generated", "--target", "casadi", "--name", "swing")
+    assert "swing_casadi.c" in text
+    kernel = [C_COMPILER.command, "-std=c99", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "swing_casadi.c"]
+    subprocess.run(kernel, cwd=tmp_path / "generated", check=True, capture_output=True)
+
+
 def test_cache_is_listed_and_cleared(file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "own-cache"
     assert "0 entries" in output(folder, "cache", "list")
@@ -306,6 +313,8 @@ def test_cache_is_listed_and_cleared(file: Path, tmp_path: Path) -> None:
         (("build", "{file}", "--stabilization", "baumgarte:x"), 2, ("'baumgarte:x'", "baumgarte:ALPHA,BETA")),
         (("build", "{file}", "--stabilization", "baumgarte:-5"), 2, ("alpha", "positive")),
         (("build", "{file}", "-o", "rod=0", "--stabilization", "projection"), 1, ("stabilize",)),
+        (("emit", "{file}", "project", "--target", "casady"), 1, ("'casady'", "'casadi'")),
+        (("emit", "{file}", "project", "--target", "casadi", "--precision", "float"), 1, ("precision", "'c'")),
         (("emit", "{file}", "project", "--stabilization", "projection:enrgy"), 1, ("'enrgy'", "'energy'")),
         (("emit", "{file}", "project", "--stabilization", "projection", "--functions", "rhs"), 1, ("position_level",)),
         (("build", "."), 2, ("'.'", "folder")),

@@ -38,6 +38,7 @@ ORDER = (
     "results",
     "pipeline",
     "emission",
+    "interop",
     "verification",
     "bench",
     "plot",
@@ -60,7 +61,7 @@ LONGEST_C_FUNCTION = 60
 """Lines of a function in the C runtime; those that are rendered from tableaux are longer."""
 
 SOURCE_SUFFIXES = {".py", ".jinja", ".h", ".c", ".pyx", ".pxi", ".pxd"}
-HEAVY = ("scipy", "matplotlib", "pint", "k3d", "Cython", "jinja2", "rich", "click", "setuptools")
+HEAVY = ("jax", "casadi", "scipy", "matplotlib", "pint", "k3d", "Cython", "jinja2", "rich", "click", "setuptools")
 
 
 def layer_of(path: Path) -> str:

@@ -240,6 +240,12 @@ def bordered_columns(f: Functions, s: Fragment, right: Sequence[Node], m: int) -
         names, J = {"work": "generalized"}, f.function("J")
         X = s.call("udwadia_kalaba_many", n_u, n_c, m, title="right sides", names=names, Q=f.mass, J=J, X=right)["X"]
         return [X[k : n_u * m : m] for k in range(m)]
+    return [column[:n_u] for column in bordered_solutions(f, s, right, m)]
+
+
+def bordered_solutions(f: Functions, s: Fragment, right: Sequence[Node], m: int) -> list[list[Node]]:
+    """Return columns (m, n_u + n_c) with ``[M -J^T; J 0] [x; lambda] = right``, by LU with row pivoting."""
+    n_u, n_c = f.n_u, f.n_c
     M = f.equations.M
     s.invoke(f.mass, M.name, n_u * n_u)
     if n_c:
@@ -249,4 +255,4 @@ def bordered_columns(f: Functions, s: Fragment, right: Sequence[Node], m: int) -
     K = [[*rows_of_M[i], *(-row[i] for row in rows_of_J)] for i in range(n_u)] + [[*row, *zeros] for row in rows_of_J]
     names = {"a": "K", "b": "X"}
     X = s.call("lu_solve_many", n_u + n_c, m, title=f"[{M.name} -J^T; J 0]", names=names, a=flat(K), b=right)["b"]
-    return [[X[i * m + k] for i in range(n_u)] for k in range(m)]
+    return [[X[i * m + k] for i in range(n_u + n_c)] for k in range(m)]
