@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -13,10 +13,11 @@ from kanegen.codegen.kernel import kernel_context
 from kanegen.codegen.methods.table import IMPLICIT
 from kanegen.codegen.sources import Features, include_closure, render, runtime_headers, wrapper_files
 from kanegen.emission.amalgamation import amalgamated
-from kanegen.emission.example import Example
+from kanegen.emission.example import Example, LawClock, context_of_laws
 from kanegen.emission.interface import STATUSES, Interface, interface_of
 from kanegen.emission.options import EmitOptions
 from kanegen.emission.step import Step, step_of
+from kanegen.emission.words import equations_in_words
 from kanegen.program.passes.count import operation_count
 
 EMITTED_METHODS: Final = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
@@ -79,13 +80,10 @@ class ProjectFiles:
     @cached_property
     def context(self) -> dict[str, Any]:
         """The variables of the templates."""
-        laws = self.example.context()
-        clocks = laws["law_clocks"]
-        waiting = max((clock.waiting for clock in clocks), default=0)
         defines = [f"kg_get_model {self.stem}_get_model"]
         return {
             **self.kernel,
-            **laws,
+            **self.example.context(),
             "stem": self.stem,
             "package": self.package,
             "distribution": self.package.replace("_", "-").lower(),
@@ -94,15 +92,43 @@ class ProjectFiles:
             "step": self.step,
             "statuses": STATUSES,
             "cost": self.cost(),
-            "waiting": waiting,
-            "law_memory": len(clocks) * waiting * len(self.ui.inputs),
+            "waiting": self._waiting,
+            "law_memory": self._law_memory,
             "default_parameters": _values(self.ui.parameters),
             "default_inputs": _values(self.ui.inputs, missing=0.0),
             "defines": [*self.scalar_defines, *defines],
             "table_guard": TABLE,
             "headers": [f"{self.stem}.h", f"{self.stem}_table.h", *self._runtime_includes()],
             "is_float": self.options.is_float,
+            "words": equations_in_words(self.generated.description),
+            "context_bytes": self.context_bytes,
         }
+
+    @property
+    def context_bytes(self) -> int:
+        """The size of a context, on machines with a 32-bit int."""
+        ui, step, clocks = self.ui, self.step, self._clocks
+        inputs = max(len(ui.inputs) + ui.n_hidden, 1)
+        reals = 1 + ui.n_y + inputs + max(ui.n_prepared, 1) + max(ui.n_work, 1)
+        reals += step.context_values if step else 0
+        reals += self._law_memory + len(clocks)
+        return reals * (4 if self.options.is_float else 8) + 8 * len(clocks)
+
+    @cached_property
+    def _clocks(self) -> Sequence[LawClock]:
+        """The clocks of sampled laws."""
+        clocks: Sequence[LawClock] = context_of_laws(self.example.laws)["law_clocks"]
+        return clocks
+
+    @property
+    def _waiting(self) -> int:
+        """The largest number of samples of a clock that wait."""
+        return max((clock.waiting for clock in self._clocks), default=0)
+
+    @property
+    def _law_memory(self) -> int:
+        """Length of the samples of all clocks."""
+        return len(self._clocks) * self._waiting * len(self.ui.inputs)
 
     @property
     def scalar_defines(self) -> list[str]:
@@ -129,9 +155,9 @@ class ProjectFiles:
         ]
         if self.rare_operations:
             lines.append(
-                f"Worst-case path: where the model's own choice of dependent speeds is singular, the right-hand side "
-                f"chooses others and takes {self.rare_operations} operations more; a project of form range_space has "
-                "no such path."
+                "Worst-case path: where the model's own choice of dependent speeds is singular, the right-hand side "
+                f"chooses others and takes {self.rare_operations} operations more, in each of its evaluations; a "
+                "project of form range_space has no such path."
             )
         return lines
 

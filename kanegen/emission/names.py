@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-_NOT_IN_IDENTIFIER = re.compile(r"[^A-Za-z0-9_]+")
+_NOT_IN_IDENTIFIER = re.compile(r"[^A-Za-z0-9]+")
 
 _KEYWORD = re.compile(
     "alignas|alignof|and|and_eq|asm|atomic_cancel|atomic_commit|atomic_noexcept|auto|bitand|bitor|bool|"

@@ -103,6 +103,11 @@ class Step:
         return self.method.stages * self.n_y
 
     @property
+    def context_values(self) -> int:
+        """Length of what a step needs in the context: the rounding error of t, y_new, stages, the projection."""
+        return 1 + self.n_y + self.memory + (self.project.memory if self.project else 0)
+
+    @property
     def operations(self) -> int:
         """Operations of a step on its usual path, those of constants folded by the compiler excepted."""
         own = self.method.evaluations * self.rhs_operations + self.n_y * _sums(self.method)

@@ -80,7 +80,7 @@ def test_the_emitted_program_samples_the_controls(folder: Path, request: pytest.
 def test_the_readme_tells_where_the_controls_go(folder: Path) -> None:
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert "| F | 1 | -inf | 4.0 |" in text
-    assert "r[1] = tau[0];" in text
+    assert "inputs[1] = tau[0];" in text
 
 
 def test_the_readme_tells_which_controls_are_part_of_the_state(tmp_path: Path) -> None:
