@@ -23,7 +23,7 @@ extern "C" {
 #define KG_CONTROL_WORK(m, n) ((m) * ((m) + 3) + (n))
 static inline int kg_control_solve(int m, int n, kg_real *A, const kg_real *z, const kg_real *y, kg_real *work,
                                    kg_real *x) {
-  kg_real *rest = work, *sizes = rest + m, *multipliers = sizes + m, *U = multipliers + m, *change = U + m * m;
+  kg_real *rest = work, *sizes = rest + m, *multipliers = sizes + m, *U = multipliers + m, *change = U + m * (ptrdiff_t)m;
   kg_real missing = KG_C(0.0), required = KG_C(0.0);
   int rank;
   for (int i = 0; i < m; ++i) {

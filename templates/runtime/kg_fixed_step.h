@@ -38,7 +38,7 @@ static inline int kg_kutta_merson_plain(const kg_ode *ode, kg_real t, kg_real h,
                                         kg_real *work) {
   kg_statistics statistics;
   int status;
-  memset(&statistics, 0, sizeof statistics);
+  (void)memset(&statistics, 0, sizeof statistics);
   status = kg_ode_evaluate(ode, &statistics, t, y, work);
   return status < 0 ? status : kg_kutta_merson_stages(ode, &statistics, t, h, y, work, y_new);
 }
@@ -72,20 +72,20 @@ static inline int kg_least_change(int n, int n_u, int m, const kg_real *Q, const
                                   kg_real *w) {
   kg_real *factor = work, *response = factor + n * (ptrdiff_t)n, *gram = response + m * (ptrdiff_t)n;
   kg_real *lambda = gram + m * (ptrdiff_t)m;
-  memcpy(factor, Q, (size_t)n_u * (size_t)n_u * sizeof *factor);
+  (void)memcpy(factor, Q, (size_t)n_u * (size_t)n_u * sizeof *factor);
   if (kg_cholesky_factor(n_u, factor) != KG_OK) {
     return KG_SINGULAR;
   }
   for (int i = 0; i < m; ++i) {
     kg_real *z = response + i * (ptrdiff_t)n;
-    memcpy(z, rows + i * (ptrdiff_t)(n + 1), (size_t)n * sizeof *z);
+    (void)memcpy(z, rows + i * ((ptrdiff_t)n + 1), (size_t)n * sizeof *z);
     kg_cholesky_substitute(n_u, 1, factor, z);
   }
   for (int i = 0; i < m; ++i) {
     for (int j = 0; j < m; ++j) {
-      gram[i * (ptrdiff_t)m + j] = kg_dot(n, rows + i * (ptrdiff_t)(n + 1), response + j * (ptrdiff_t)n);
+      gram[i * (ptrdiff_t)m + j] = kg_dot(n, rows + i * ((ptrdiff_t)n + 1), response + j * (ptrdiff_t)n);
     }
-    lambda[i] = -rows[i * (ptrdiff_t)(n + 1) + n];
+    lambda[i] = -rows[i * ((ptrdiff_t)n + 1) + n];
   }
   if (kg_cholesky_solve(m, gram, lambda) != KG_OK) {
     return KG_SINGULAR;

@@ -49,6 +49,8 @@ static inline int kg_lu_pivot(int n, int k, const kg_real *a, kg_real least, kg_
     } else if (size > largest) {
       largest = size;
       pivot = i;
+    } else {
+      /* not the largest */
     }
   }
   return largest > least && largest > rounding * above && KG_ISFINITE(largest) ? pivot : -1;

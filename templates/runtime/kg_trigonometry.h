@@ -25,7 +25,7 @@
 #define KG_HALF_PI_LOW 6.0771006e-11f
 /* Words of 32 bits of 2/pi that a larger angle needs, and words of zeros before them. */
 #define KG_FAR_WORDS 3
-#define KG_FAR_ZEROS 1u
+#define KG_FAR_ZEROS 1U
 #else
 /* The number of quarter turns has up to 16 bits: its products with 33-bit parts of pi/2 are exact. */
 #define KG_NEAR_LIMIT 1e5
@@ -33,7 +33,7 @@
 #define KG_HALF_PI_MIDDLE 6.077100506303966e-11
 #define KG_HALF_PI_LOW 2.0222662487959506e-21
 #define KG_FAR_WORDS 6
-#define KG_FAR_ZEROS 2u
+#define KG_FAR_ZEROS 2U
 #endif
 
 /* x = quarter * pi/2 + (*high + *low), |*high| <= pi/4, |x| <= KG_NEAR_LIMIT. *low is about an ulp of x, so that its
@@ -87,47 +87,50 @@ static inline kg_real kg_cosine_of(kg_real r, kg_real e) {
 static inline int kg_far_fraction(uint32_t high, uint32_t low, uint32_t bit, uint32_t *fraction, int *negative) {
   static const uint32_t digits[] = {
 #ifndef KG_FLOAT
-      0x00000000u,
+      0x00000000U,
 #endif
-      0x00000000u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu,
+      0x00000000U, 0xa2f9836eU, 0x4e441529U, 0xfc2757d1U, 0xf534ddc0U, 0xdb629599U, 0x3c439041U, 0xfe5163abU,
 #ifndef KG_FLOAT
-      0xdebbc561u, 0xb7246e3au, 0x424dd2e0u, 0x06492eeau, 0x09d1921cu, 0xfe1deb1cu, 0xb129a73eu, 0xe88235f5u,
-      0x2ebb4484u, 0xe99c7026u, 0xb45f7e41u, 0x3991d639u, 0x835339f4u, 0x9c845f8bu, 0xbdf9283bu, 0x1ff897ffu,
-      0xde05980fu, 0xef2f118bu, 0x5a0a6d1fu, 0x6d367ecfu, 0x27cb09b7u, 0x4f463f66u, 0x9e5fea2du, 0x7527bac7u,
-      0xebe5f17bu, 0x3d0739f7u, 0x8a5292eau, 0x6bfb5fb1u, 0x1f8d5d08u, 0x56033046u,
+      0xdebbc561U, 0xb7246e3aU, 0x424dd2e0U, 0x06492eeaU, 0x09d1921cU, 0xfe1deb1cU, 0xb129a73eU, 0xe88235f5U,
+      0x2ebb4484U, 0xe99c7026U, 0xb45f7e41U, 0x3991d639U, 0x835339f4U, 0x9c845f8bU, 0xbdf9283bU, 0x1ff897ffU,
+      0xde05980fU, 0xef2f118bU, 0x5a0a6d1fU, 0x6d367ecfU, 0x27cb09b7U, 0x4f463f66U, 0x9e5fea2dU, 0x7527bac7U,
+      0xebe5f17bU, 0x3d0739f7U, 0x8a5292eaU, 0x6bfb5fb1U, 0x1f8d5d08U, 0x56033046U,
 #endif
   };
-  const uint32_t first = bit / 32u, shift = bit % 32u;
+  const uint32_t first = bit / 32U, shift = bit % 32U;
   uint32_t window[KG_FAR_WORDS];
-  uint64_t carry = 0u;
+  uint64_t carry = 0U;
   uint32_t quarter;
   for (int i = 0; i < KG_FAR_WORDS; ++i) {
-    const uint64_t pair = ((uint64_t)digits[first + (uint32_t)i] << 32u) | digits[first + (uint32_t)i + 1u];
-    window[i] = (uint32_t)((pair << shift) >> 32u);
+    const uint64_t pair = ((uint64_t)digits[first + (uint32_t)i] << 32U) | digits[first + (uint32_t)i + 1U];
+    window[i] = (uint32_t)((pair << shift) >> 32U);
   }
   for (int i = KG_FAR_WORDS - 1; i >= 0; --i) {
     carry += (uint64_t)low * window[i];
     fraction[i] = (uint32_t)carry;
-    carry >>= 32u;
+    carry >>= 32U;
   }
-  carry = 0u;
+  carry = 0U;
   for (int i = KG_FAR_WORDS - 1; i > 0; --i) {
     carry += (uint64_t)high * window[i] + fraction[i - 1];
     fraction[i - 1] = (uint32_t)carry;
-    carry >>= 32u;
+    carry >>= 32U;
   }
-  quarter = fraction[0] >> 30u;
+  quarter = fraction[0] >> 30U;
   for (int i = 0; i < KG_FAR_WORDS; ++i) {
-    fraction[i] = (fraction[i] << 2u) | (i + 1 < KG_FAR_WORDS ? fraction[i + 1] >> 30u : 0u);
+    fraction[i] = (fraction[i] << 2U) | (i + 1 < KG_FAR_WORDS ? fraction[i + 1] >> 30U : 0U);
   }
-  *negative = fraction[0] >= 0x80000000u ? 1 : 0;
-  carry = 1u;
+  *negative = 0;
+  if (fraction[0] >= 0x80000000U) {
+    *negative = 1;
+  }
+  carry = 1U;
   for (int i = KG_FAR_WORDS - 1; *negative != 0 && i >= 0; --i) {
-    carry += fraction[i] ^ 0xffffffffu;
+    carry += fraction[i] ^ 0xffffffffU;
     fraction[i] = (uint32_t)carry;
-    carry >>= 32u;
+    carry >>= 32U;
   }
-  quarter = (quarter + (*negative != 0 ? 1u : 0u)) & 3u;
+  quarter = (quarter + (*negative != 0 ? 1U : 0U)) & 3U;
   return (int)quarter;
 }
 
@@ -135,20 +138,22 @@ static inline int kg_far_fraction(uint32_t high, uint32_t low, uint32_t bit, uin
 
 /* kg_turns() of an angle larger than KG_NEAR_LIMIT. */
 static inline int kg_far_turns(float x, float *high, float *low) {
-  const uint64_t half_pi = 0xc90fdaa2u; /* 2^31 pi/2 and its next word */
-  const uint64_t half_pi_rest = 0x2168c235u;
+  const uint64_t half_pi = 0xc90fdaa2U; /* 2^31 pi/2 and its next word */
+  const uint64_t half_pi_rest = 0x2168c235U;
   uint32_t bits, fraction[KG_FAR_WORDS], leading, rest;
   uint64_t radians;
-  const int backward = x < 0.0f ? 1 : 0;
-  int negative, quarter;
+  int backward = 0, negative, quarter;
   float a, b;
+  if (x < 0.0f) {
+    backward = 1;
+  }
   (void)memcpy(&bits, &x, sizeof bits);
-  quarter = kg_far_fraction(0u, (bits & 0x7fffffu) | 0x800000u, ((bits >> 23u) & 0xffu) + 32u * KG_FAR_ZEROS - 152u,
+  quarter = kg_far_fraction(0U, (bits & 0x7fffffU) | 0x800000U, ((bits >> 23U) & 0xffU) + 32U * KG_FAR_ZEROS - 152U,
                             fraction, &negative);
   /* The product with pi/2, in units of 2^-63: its 24 leading bits and the rest are floats. */
-  radians = half_pi * fraction[0] + ((half_pi * fraction[1] + half_pi_rest * fraction[0]) >> 32u);
-  leading = (uint32_t)(radians >> 32u) & 0xffffff00u;
-  radians = (radians & 0xffffffffffu) >> 8u;
+  radians = half_pi * fraction[0] + ((half_pi * fraction[1] + half_pi_rest * fraction[0]) >> 32U);
+  leading = (uint32_t)(radians >> 32U) & 0xffffff00U;
+  radians = (radians & 0xffffffffffU) >> 8U;
   rest = (uint32_t)radians;
   a = (float)leading * 4.656612873077393e-10f; /* 2^-31 */
   b = (float)rest * 2.7755575615628914e-17f;   /* 2^-55 */
@@ -179,14 +184,16 @@ static inline void kg_times_half_pi(double *high, double *low) {
 static inline int kg_far_turns(double x, double *high, double *low) {
   uint64_t bits;
   uint32_t top, fraction[KG_FAR_WORDS];
-  const int backward = x < 0.0 ? 1 : 0;
-  int negative, quarter;
+  int backward = 0, negative, quarter;
   double sum = 0.0, rest = 0.0, unit = 2.3283064365386963e-10; /* 2^-32 */
+  if (x < 0.0) {
+    backward = 1;
+  }
   (void)memcpy(&bits, &x, sizeof bits);
-  top = (uint32_t)(bits >> 32u);
-  bits &= 0xffffffffu;
-  quarter = kg_far_fraction((top & 0xfffffu) | 0x100000u, (uint32_t)bits,
-                            ((top >> 20u) & 0x7ffu) + 32u * KG_FAR_ZEROS - 1077u, fraction, &negative);
+  top = (uint32_t)(bits >> 32U);
+  bits &= 0xffffffffU;
+  quarter = kg_far_fraction((top & 0xfffffU) | 0x100000U, (uint32_t)bits,
+                            ((top >> 20U) & 0x7ffU) + 32U * KG_FAR_ZEROS - 1077U, fraction, &negative);
   for (int i = 0; i < 4; ++i) {
     const double term = (double)fraction[i] * unit, next = sum + term;
     rest += term - (next - sum);
