@@ -30,6 +30,12 @@ PACKAGE: Final = {
 }
 """Files that build the Python package, and their templates."""
 
+PROGRAMS: Final = {"realtime": "interface/realtime_demo.c.jinja", "bench": "interface/bench.c.jinja"}
+"""Programs ``NAME_....c`` of projects with a step, and their templates; ``make realtime`` and ``make bench``."""
+
+BENCH_RESTART: Final = 10000
+"""Steps after which the measured motion starts again, so that it does not leave the range of the model."""
+
 TABLE: Final = "KG_TABLE"
 """The macro with which ``NAME.c`` also defines the table of its functions (``kg_model.h``)."""
 
@@ -64,7 +70,7 @@ class ProjectFiles:
         ui = interface_of(generated.program, description, kernel["entries"], known, units, example.start_time, gains)
         for name, value in known.items():
             generated.program.precision.require(value, f"the value {value} of {name}")
-        step = step_of(options.method, options.projections or 0, ui, description, is_compensated=options.is_float)
+        step = step_of(options, ui, description)
         return cls(generated, options, digest, example, ui, step, kernel, emitted_features(description))
 
     @property
@@ -140,32 +146,38 @@ class ProjectFiles:
 
     def _runtime_includes(self) -> list[str]:
         of_kernel = list(self.kernel["headers"])[1:]
-        return list(dict.fromkeys([*of_kernel, "kg_codes.h", *(["kg_fixed_step.h"] if self.step else [])]))
+        return list(dict.fromkeys([*of_kernel, "kg_codes.h", *self._step_includes()]))
+
+    def _step_includes(self) -> list[str]:
+        contacts = ["kg_moreau.h"] if self.step and self.step.contacts else []
+        return ["kg_fixed_step.h", *contacts] if self.step else []
 
     def cost(self) -> list[str]:
         """Sentences on the operations of a step."""
         if self.step is None:
             return [f"One evaluation of the right-hand side takes {self.ui.rhs.operations} operations."]
         step, rhs = self.step, self.ui.rhs
+        evaluations = f"{step.method.evaluations} right-hand sides of {rhs.operations} operations"
         lines = [
-            f"A step ({step.title}) takes {step.operations} operations, in every state: {step.method.evaluations} "
-            f"right-hand sides of {rhs.operations} operations"
+            f"A step ({step.title}) takes {step.operations} operations, in every state: "
+            + (step.contacts.cost if step.contacts else evaluations)
             + (f", {step.projections} Newton iterations of {step.project.operations}" if step.project else "")
             + ", and sums of their results. Each C operation and each call of a mathematical function counts 1."
         ]
         if self.rare_operations:
             lines.append(
-                "Worst-case path: where the model's own choice of dependent speeds is singular, the right-hand side "
-                f"chooses others and takes {self.rare_operations} operations more, in each of its evaluations; a "
+                "Worst-case path: where the model's own choice of dependent speeds is singular, a step "
+                f"chooses others and takes {self.rare_operations} operations more in each evaluation; a "
                 "project of form range_space has no such path."
             )
         return lines
 
     @cached_property
     def rare_operations(self) -> int:
-        """Operations of the path that the right-hand side takes where its dependent speeds are singular; or 0."""
+        """Operations of the path that a step takes where the dependent speeds of the model are singular; or 0."""
         program = self.generated.program
-        callees = [f for f in program.callees(program.function(self.ui.rhs.name)) if f.internal]
+        evaluated = "contacts" if self.step and self.step.contacts else self.ui.rhs.name
+        callees = [f for f in program.callees(program.function(evaluated)) if f.internal]
         return max((operation_count(f, program.constants) for f in callees), default=0)
 
     def texts(self) -> dict[str, str]:
@@ -178,6 +190,7 @@ class ProjectFiles:
             **code,
             f"{self.stem}.hpp": render("interface/model.hpp.jinja", **context),
             f"{self.stem}_example.c": render("project_example.c.jinja", **context),
+            **self._programs(),
         }
         available = runtime_headers(self.features.methods)
         headers = include_closure(files, available)
@@ -186,6 +199,12 @@ class ProjectFiles:
         files["Makefile"] = render("interface/makefile.jinja", **context)
         files["README.md"] = render("project_readme.md.jinja", **context)
         return {**files, **self._python(available, context)}
+
+    def _programs(self) -> dict[str, str]:
+        """The programs that need a step: the demo in real time and the measurement of the times of steps."""
+        templates = PROGRAMS if self.step else {}
+        context = {**self.context, "restart": BENCH_RESTART}
+        return {f"{self.stem}_{name}.c": render(template, **context) for name, template in templates.items()}
 
     def code(self) -> dict[str, str]:
         """The typed interface and its implementation."""

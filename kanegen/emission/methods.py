@@ -8,6 +8,7 @@ from typing import Final
 
 AUTO: Final = "auto"
 NONE: Final = "none"
+MOREAU_JEAN: Final = "moreau_jean"
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,13 @@ STEP_METHODS: Final = MappingProxyType(
             StepMethod("rk4", "the classical Runge-Kutta method, order 4 (Kutta 1901)", 4, 4),
             StepMethod("kutta_merson", "the method of Kutta and Merson, order 4 (Merson 1957)", 5, 5),
             StepMethod("semi_implicit_euler", "the semi-implicit Euler method, order 1", 2, 1),
+            StepMethod(
+                MOREAU_JEAN,
+                "the time stepping of Moreau and Jean, order 1 where contacts open, close, stick or slip, otherwise 2",
+                2,
+                0,
+                ("qdot", "contacts", "gaps"),
+            ),
         )
     }
 )

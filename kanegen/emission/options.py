@@ -18,6 +18,9 @@ from kanegen.precision import PRECISIONS
 MATHS: Final = ("libm", "builtin")
 """Where sines and cosines come from: the C library, or polynomials in the project itself."""
 
+ITERATIONS: Final = 50
+"""Iterations for the contact impulses, if no other number is given."""
+
 MOST_ITERATIONS: Final = 1000
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -47,7 +50,7 @@ class EmitOptions:
     projections
         Newton iterations of the projection onto the constraints after each step; None: 2 with ``Projection``, else 0.
     iterations
-        Iterations of the contact problem in a step of time stepping.
+        Iterations of each solution for the contact impulses of a step, two in a step.
     single_header
         Whether one file holds everything.
     """
@@ -57,7 +60,7 @@ class EmitOptions:
     math: str = "libm"
     method: str = AUTO
     projections: int | None = None
-    iterations: int = 50
+    iterations: int = ITERATIONS
     single_header: bool = False
 
     @classmethod

@@ -12,7 +12,8 @@ from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.emission.example import Example
 from kanegen.emission.files import ProjectFiles
 from kanegen.emission.folder import write_folder
-from kanegen.emission.options import EmitOptions
+from kanegen.emission.methods import AUTO, MOREAU_JEAN
+from kanegen.emission.options import ITERATIONS, EmitOptions
 from kanegen.emission.selftest.source import selftest_source
 from kanegen.errors import ModelError, brief
 from kanegen.model import Baumgarte, Model, Projection
@@ -40,6 +41,7 @@ def emit(
     math: str = "libm",
     method: str = "auto",
     projections: int | None = None,
+    iterations: int = ITERATIONS,
     single_header: bool = False,
 ) -> Path:
     """Write a standalone project into ``directory``: the model in C99 with a typed interface, and what goes with it.
@@ -69,6 +71,8 @@ def emit(
     projections
         Newton iterations of the projection onto the constraints at the end of a step; None: 2 with
         ``stabilization=kanegen.Projection()``, otherwise none.
+    iterations
+        Iterations for the contact impulses in a step of a model with contacts (``method="moreau_jean"``).
     single_header
         Write one file, ``NAME.h``, which contains everything; one C file defines ``NAME_IMPLEMENTATION`` before it
         includes it.
@@ -96,6 +100,7 @@ def emit(
         math=math,
         method=method,
         projections=projections,
+        iterations=iterations,
         single_header=single_header,
     )
     files = project_files(model, options, form, functions, {} if values is None else values, stabilization)
@@ -113,6 +118,8 @@ def project_files(
     """The texts of a project by relative path; the arguments are those of :func:`emit`."""
     system = lower_model(model)
     build_options = options_of(form, functions, stabilization)
+    if model.resolved_contacts and options.method in (AUTO, MOREAU_JEAN):
+        build_options = build_options.including("qdot")
     equations = Equations(system)
     generated = _prepared(generate(equations, build_options), PRECISIONS[options.precision])
     digest = fingerprint(system, repr((build_options, options)))

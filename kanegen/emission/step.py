@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import METHODS
 from kanegen.emission.interface import Evaluation, Interface
-from kanegen.emission.methods import AUTO, NONE, STEP_METHODS, StepMethod
+from kanegen.emission.methods import AUTO, MOREAU_JEAN, NONE, STEP_METHODS, StepMethod
+from kanegen.emission.moreau import TimeStepping, moreau_problems
+from kanegen.emission.options import EmitOptions
 from kanegen.errors import BuildError
 from kanegen.forms import FORMS
 
@@ -74,7 +76,7 @@ def _least_change_operations(level: Level, n_u: int) -> int:
 
 @dataclass(frozen=True)
 class Step:
-    """The step of a project; ``projections``: Newton iterations after it.
+    """The step of a project; ``projections``: Newton iterations after it, ``contacts``: those that it advances.
 
     ``is_compensated``: the rounding errors of the sums y + change are kept and added to the next change, so that they
     do not add up over many steps.
@@ -85,6 +87,7 @@ class Step:
     rhs_operations: int
     projections: int = 0
     project: Projected | None = None
+    contacts: TimeStepping | None = None
     is_compensated: bool = False
 
     @property
@@ -104,14 +107,17 @@ class Step:
 
     @property
     def context_values(self) -> int:
-        """Length of what a step needs in the context: the rounding error of t, y_new, stages, the projection."""
-        return 1 + self.n_y + self.memory + (self.project.memory if self.project else 0)
+        """Length of what a step needs in the context: the rounding errors, y_new, stages, contacts, the projection."""
+        of_contacts = self.contacts.memory + len(self.contacts.rows) if self.contacts else 0
+        own = self.n_y * (1 + 2 * self.is_compensated) + self.memory + of_contacts
+        return 1 + own + (self.project.memory if self.project else 0)
 
     @property
     def operations(self) -> int:
         """Operations of a step on its usual path, those of constants folded by the compiler excepted."""
         own = self.method.evaluations * self.rhs_operations + self.n_y * _sums(self.method)
         own += self.n_y * (self.method.evaluations + 6) * self.is_compensated
+        own = self.contacts.operations if self.contacts else own
         return own + (self.projections * self.project.operations if self.project else 0)
 
 
@@ -125,14 +131,15 @@ def _sums(method: StepMethod) -> int:
     return sum(2 if w == 1 else 2 * w + 1 for w in weights)
 
 
-def step_of(
-    method: str, projections: int, ui: Interface, description: Description, *, is_compensated: bool
-) -> Step | None:
-    """The step of a model by a method of :data:`.STEP_METHODS`, ``"auto"`` or ``"none"``; None without a step.
+def step_of(options: EmitOptions, ui: Interface, description: Description) -> Step | None:
+    """The step of a project with these options; None without a step.
 
     Raises `BuildError` for methods and projections that the model cannot have; the message names an alternative.
     """
-    problems = _problems(description)
+    method, projections = options.method, options.projections or 0
+    has_contacts = bool(description.contacts.table)
+    chosen = STEP_METHODS[method] if method in STEP_METHODS else STEP_METHODS[MOREAU_JEAN if has_contacts else "rk4"]
+    problems = moreau_problems(description) if chosen.name == MOREAU_JEAN else _problems(description)
     if method == NONE or (method == AUTO and problems):
         if projections:
             raise BuildError(
@@ -141,23 +148,26 @@ def step_of(
         return None
     if problems:
         raise BuildError(
-            f"{description.name!r} cannot be advanced by steps with a fixed amount of work: {'; '.join(problems)}. "
+            f"{description.name!r} cannot be advanced by method={chosen.name!r}: {'; '.join(problems)}. "
             'Emit it with method="none" (--method none); the example program of the project locates events'
         )
-    chosen = STEP_METHODS["rk4" if method == AUTO else method]
     if chosen.name == "semi_implicit_euler" and FORMS[description.form].momenta:
         raise BuildError(f"method is {chosen.name!r}, which needs speeds: form={description.form!r} integrates momenta")
     project = _projected(projections, ui, description) if projections else None
-    return Step(chosen, ui.n_y, ui.rhs.operations, projections, project, is_compensated)
+    if chosen.name == MOREAU_JEAN:
+        contacts = TimeStepping.of(options.iterations, ui, description)
+        return Step(chosen, ui.n_y, ui.rhs.operations, projections, project, contacts)
+    return Step(chosen, ui.n_y, ui.rhs.operations, projections, project, is_compensated=options.is_float)
 
 
 def _problems(description: Description) -> list[str]:
-    """What a step with a fixed amount of work cannot do."""
+    """What a step for smooth motion cannot do."""
     problems = []
     if description.events:
         problems.append(f"it has the events {', '.join(event.name for event in description.events)}")
     if description.contacts.table:
-        problems.append(f"it has the contacts {', '.join(contact.name for contact in description.contacts.table)}")
+        names = ", ".join(contact.name for contact in description.contacts.table)
+        problems.append(f"it has the contacts {names}, which need method={MOREAU_JEAN!r}")
     return problems
 
 

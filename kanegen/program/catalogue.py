@@ -174,6 +174,7 @@ _ON_REQUEST: Final = (
     _quantity("A2", "n_i n_u", "A2 = [I A^T]", part_of("A2"), _no_partition),
     _quantity("N", "n_u", "momenta at u = 0"),
     _quantity("L", "n_u", "inertia forces at u' = 0"),
+    _quantity("qdot", "n_q", "rates q' of the coordinates", attribute=False),
     _quantity("F", "n_u", "generalized active forces"),
     _quantity("linear_momentum", "3", "sum m v of all bodies, in the inertial frame", unit="N s", requires=_no_bodies),
     _quantity("Dm", "n_u n_u", "matrix of the velocity form Q u' + Dm u = e, Q' = Dm + Dm^T", momenta_quantity("Dm")),

@@ -136,7 +136,10 @@ class Symbols:
 
 @dataclass(frozen=True)
 class ContactEntry:
-    """One contact for the runtime (``kg_contact_info``). ``law``: its kind; ``normal``, ``tangent``: row or -1."""
+    """One contact for the runtime (``kg_contact_info``). ``law``: its kind; ``normal``, ``tangent``: row or -1.
+
+    ``creeps``: whether its friction has a creep velocity.
+    """
 
     name: str
     law: str
@@ -146,6 +149,7 @@ class ContactEntry:
     directions: int
     closed: bool
     paradox: Paradox = Paradox.ERROR
+    creeps: bool = False
 
     @property
     def flags(self) -> int:

@@ -31,6 +31,7 @@ def sizes(model: kg.Model) -> dict[str, int]:
     n_psi, n_tau = (len(servo.J), len(servo.free)) if servo else (0, 0)
     n_d = len(e.partition.dependent)
     return {
+        "n_q": len(model.coordinates),
         "n_u": n_u,
         "n_c": n_c,
         "n_d": n_d,

@@ -50,6 +50,7 @@ def contact_table(model: SystemDescription) -> tuple[ContactEntry, ...]:
             directions=len(contact.slip),
             closed=contact.closed,
             paradox=contact.paradox,
+            creeps=contact.friction is not None and contact.friction.creep is not None,
         )
         for contact in model.resolved_contacts
     )

@@ -1,0 +1,76 @@
+"""The programs of emitted projects that need a clock: they build without warnings, run, and print what they promise."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ccompile import C_COMPILER
+from contact_models import ball
+from feedback_models import sampled_model, servo_model
+from systems import example
+
+import kanegen as kg
+
+FLAGS = "-O1 -Werror -Wconversion -Wshadow"
+
+
+def make(folder: Path, target: str) -> Path:
+    command = ["make", f"CC={C_COMPILER.command}", f"CFLAGS={FLAGS}", target]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return folder / target
+
+
+def output(program: Path, *arguments: str, status: int = 0) -> str:
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def slider_crank(folder: Path, **options: Any) -> Path:
+    module = example("slider_crank")
+    model = module.model()
+    names = [str(symbol.func) for symbol in (*model.coordinates, *model.speeds)]
+    start = dict(zip(names, (*module.INITIAL["q"], *module.INITIAL["u"]), strict=True))
+    return kg.emit(model, folder / "project", values=start, name="crank", **options)
+
+
+def test_the_demo_runs_plant_and_controller(tmp_path: Path) -> None:
+    program = make(slider_crank(tmp_path), "realtime")
+    text = output(program, "0.2", "0.002")
+    assert "crank: 100 steps of 0.002 s" in text
+    for words in ("delay of waking up", "step and exchange", "99.9 %", "missed deadlines: ", " of 100", "#"):
+        assert words in text
+    assert "usage" in output(program, "-1", status=1)
+    assert "usage" in output(program, "1", "0", status=1)
+
+
+def test_the_bench_counts_steps_and_times(tmp_path: Path) -> None:
+    program = make(slider_crank(tmp_path), "bench")
+    text = output(program, "2000")
+    assert "crank: 2000 steps of 0.001 s" in text
+    counts = [int(line.split(" us ")[1].split()[0]) for line in text.splitlines() if " to " in line]
+    assert sum(counts) == 2000
+    assert "steps in less than 3 medians: " in text
+    assert "usage" in output(program, "0", status=1)
+
+
+@pytest.mark.parametrize("model", [servo_model(), sampled_model(), ball()], ids=["servo", "laws", "contacts"])
+def test_the_demo_of_controlled_models_and_contacts_compiles(model: kg.Model, tmp_path: Path) -> None:
+    folder = kg.emit(model, tmp_path / "project", name="m")
+    make(folder, "realtime")
+    make(folder, "bench")
+
+
+def test_a_start_that_is_not_known_is_reported(tmp_path: Path) -> None:
+    program = make(kg.emit(ball(), tmp_path / "project", name="m"), "realtime")
+    assert "not a number" in output(program, "0.1", status=1)
+
+
+def test_projects_without_a_step_have_no_programs_of_steps(tmp_path: Path) -> None:
+    folder = kg.emit(ball(), tmp_path / "project", name="m", method="none")
+    assert not list(folder.glob("m_realtime.c")) + list(folder.glob("m_bench.c"))
+    assert "realtime" not in (folder / "Makefile").read_text(encoding="utf-8")

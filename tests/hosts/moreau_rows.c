@@ -1,0 +1,31 @@
+/* One step of kg_moreau.h with the frozen configuration of contact_rows.c. */
+#include "contact_rows.c"
+
+#include "kg_moreau.h"
+
+static int qdot(ARGUMENTS) {
+  (void)t, (void)q, (void)r, (void)work;
+  memcpy(out, u, (size_t)p[0] * sizeof *out);
+  return KG_OK;
+}
+
+/* y: n positions (no function reads them) and n speeds; r: n_rows forces. */
+int step(const int *sizes, const int *info, const double *p, int sweeps, double h, double *y, double *r,
+         double *impulses) {
+  const int n = sizes[0], k = sizes[1], m = sizes[2];
+  kg_contact_info *contact = malloc((size_t)m * sizeof *contact);
+  double *work = malloc((size_t)KG_MOREAU_WORK(n, n, 0, k, k, m) * sizeof *work);
+  const kg_moreau_model model = {n, n, 0, k, 0, k, m, contact, qdot, contacts, gaps, NULL};
+  int status;
+  for (int i = 0; i < m; ++i) {
+    const int *x = info + 5 * i;
+    const kg_contact_info one = {"contact", x[0], 2, x[1], x[2], x[3], x[4]};
+    contact[i] = one;
+  }
+  status = kg_moreau_step(&model, sweeps, 0.0, h, y, r, p, impulses, y, work, NULL);
+  if (status >= 0) {
+    kg_moreau_accept(&model, work, r, impulses);
+  }
+  free(contact), free(work);
+  return status;
+}
