@@ -78,6 +78,7 @@ def random_state(
     near: Mapping[str, Array],
     consistent: bool,
     spread: float = 1.0,
+    regular: bool = True,
 ) -> State | None:
     """A state around ``near``; None if it is not regular (finite, and far from singular).
 
@@ -91,12 +92,14 @@ def random_state(
         Whether the state is moved onto the constraint manifold if that is possible. All satisfy the invariants.
     spread
         How far states lie from ``near``, relative to the usual distance.
+    regular
+        Whether the state must be regular; otherwise, None is returned only where the invariants have no solution.
     """
     state = _candidate(equations, rng, parameters, near, spread)
-    if not _masses_are_positive(equations, state):
+    if regular and not _masses_are_positive(equations, state):
         return None
     placed = _placed(equations, state, consistent or not equations.has_partition)
-    return placed if placed is not None and _regular(equations, placed) else None
+    return placed if placed is None or not regular or _regular(equations, placed) else None
 
 
 def _candidate(

@@ -13,7 +13,7 @@ from kanegen.derivation import Equations
 from kanegen.derivation.states import State, random_state
 from kanegen.emission.selftest.expected import Arguments, Scalar
 from kanegen.graph import reachable
-from kanegen.program.records import Program
+from kanegen.program.records import Call, Function, Program
 from kanegen.solve.values import TIME
 
 MOST_CASES, FEWEST_CASES = 5, 2
@@ -28,7 +28,10 @@ VARIATION: Final = 0.1
 """Largest relative change of a parameter."""
 
 DRAWS: Final = 50
-"""Largest number of random states for each case; where fewer are regular, there are fewer cases."""
+"""Number of random states for each case; if none is regular, the last one serves the functions that it can."""
+
+KERNEL_WORK: Final = 2_000
+"""Operations that take as much time as a call of a kernel."""
 
 
 def arguments_of_cases(
@@ -49,18 +52,22 @@ def arguments_of_cases(
     """
     rng = np.random.default_rng(seed)
     near, parameters = _near(equations, program, start)
-    operations = sum(len(reachable(function.roots)) for function in program.functions)
+    operations = sum(map(_work, program.functions))
     count = min(max(WORK // (operations + 1), FEWEST_CASES), MOST_CASES)
     states: list[State] = []
     for case in range(count):
-        for _ in range(DRAWS):
+        for draw in range(DRAWS):
             varied = parameters * (1.0 + VARIATION * rng.uniform(-1.0, 1.0, len(parameters)) * (case > 0))
-            spread = SPREAD if case else 0.0
-            state = random_state(equations, rng, varied, near, consistent=case % 2 == 0, spread=spread)
+            spread, regular = SPREAD if case else 0.0, draw < DRAWS - 1
+            state = random_state(equations, rng, varied, near, case % 2 == 0, spread, regular)
             if state is not None:
                 states.append(_with_hidden(equations, state, rng) if case else state)
                 break
     return tuple(_arguments(state, gains, scalar) for state in states)
+
+
+def _work(function: Function) -> int:
+    return len(reachable(function.roots)) + KERNEL_WORK * sum(isinstance(step, Call) for step in function.steps)
 
 
 def _with_hidden(equations: Equations, state: State, rng: np.random.Generator) -> State:

@@ -33,6 +33,9 @@ ARITHMETIC: Final = frozenset({"const", "add", "sub", "mul", "div", "reciprocal"
 """Operations whose results are rounded correctly. Those of other functions may be wrong by twice as much."""
 
 
+KERNEL_ROUNDINGS: Final = 4
+
+
 class UndecidedError(Exception):
     """A branch, a rank or a status depends on the disturbance."""
 
@@ -100,12 +103,14 @@ class Disturbed:
         return true if self._holds(np.asarray(condition) * 1.0) else false
 
     def _apply(self, function: Callable[..., int], arguments: Sequence[Any]) -> int:
-        """Calls a kernel for each column; the error of the kernel is that of a rounding of all its arguments."""
+        """Calls a kernel for each column; its error is that of `KERNEL_ROUNDINGS` roundings of all its arguments."""
         arrays = [k for k, argument in enumerate(arguments) if not isinstance(argument, int)]
         columns: dict[int, Array] = {}
         for k in arrays:
             table = np.array([np.broadcast_to(x, self._n) for x in arguments[k]]).reshape(-1, self._n)
-            columns[k] = table * np.resize(self._roundings[k::7], table.shape) if len(table) else table
+            columns[k] = (
+                table * np.resize(self._roundings[k::7], table.shape) ** KERNEL_ROUNDINGS if len(table) else table
+            )
         statuses = set()
         for j in range(self._n):
             own = [list(columns[k][:, j]) if k in columns else argument for k, argument in enumerate(arguments)]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from kanegen.arrays import Array
 from kanegen.emission.selftest.disturbed import Disturbed, UndecidedError
 from kanegen.graph import Context, Function, mpmath_context, reachable
 from kanegen.graph.interpret import PYTHON
+from kanegen.precision import PRECISIONS
 from kanegen.program.interpret import interpret
-from kanegen.program.records import Program
+from kanegen.program.kernels import singular
+from kanegen.program.records import Call, Program
+from kanegen.program.records import Function as ProgramFunction
 
 DIGITS: Final = 50
 
@@ -20,7 +24,10 @@ ROUNDINGS: Final = 8.0
 """Root mean squares of the effect of rounding that the error of a correct program stays below."""
 
 LARGEST_TOLERANCE: Final = 0.01
-"""A tolerance above this fraction of the largest value of a function would accept almost anything."""
+"""A tolerance above this fraction of the largest values would accept almost anything."""
+
+DECISION: Final = 100.0
+"""Tolerances by which values differ if a program in the precision of the scalar type has decided otherwise."""
 
 LAST_PLACES: Final = 2.0
 """Units in the last place of a value by which it may be wrong in any case."""
@@ -36,11 +43,15 @@ class UndefinedError(Exception):
 
 @dataclass(frozen=True)
 class Scalar:
-    """A scalar type of C: its name, its largest relative rounding error, and the same type in NumPy."""
+    """A scalar type of C: its name, its largest relative rounding error, and the same type in NumPy.
+
+    ``digits``: decimal digits of mpmath that are about as accurate.
+    """
 
     name: str
     unit: float
     kind: Any
+    digits: int
 
     def rounded(self, x: float) -> float:
         """The nearest number of this type."""
@@ -50,14 +61,19 @@ class Scalar:
         """The unit in the last place of a number."""
         return float(abs(np.spacing(self.kind(x))))
 
+    def context(self, context: Context) -> Context:
+        """The arithmetic with the constants of this type: tolerances against rounding depend on it."""
+        value = PRECISIONS[self.name].value
+        return replace(context, number=lambda constant: context.number(value(constant)))
+
     def text(self, x: float) -> str:
         """The shortest decimal that is converted to ``x``, a number of this type."""
         return f"{self.kind(x)!s}f" if self.name == "float" else repr(float(x))
 
 
 SCALARS: Final = {
-    "double": Scalar("double", 2.0**-53, np.float64),
-    "float": Scalar("float", 2.0**-24, np.float32),
+    "double": Scalar("double", 2.0**-53, np.float64, 15),
+    "float": Scalar("float", 2.0**-24, np.float32, 6),
 }
 """The scalar types by the precision of a project."""
 
@@ -70,8 +86,8 @@ class Expected:
     tolerances: tuple[float, ...]
 
     def is_accurate(self, largest: float) -> bool:
-        """Whether the tolerances are small compared with the ``largest`` value of the function anywhere."""
-        return max(self.tolerances, default=0.0) <= LARGEST_TOLERANCE * largest or largest == 0.0
+        """Whether the tolerances are small compared with the ``largest`` value of states and of the function."""
+        return max(self.tolerances, default=0.0) <= LARGEST_TOLERANCE * largest
 
 
 def function_of(program: Program, name: str) -> Evaluation:
@@ -86,28 +102,42 @@ def function_of(program: Program, name: str) -> Evaluation:
     return evaluate
 
 
-def calls_user_code(program: Program, name: str) -> bool:
-    """Whether a function of the program calls a function of the user, which has double precision only."""
-    waiting, roots = [program.function(name)], []
-    while waiting:
-        function = waiting.pop()
-        roots += function.roots
-        waiting += program.callees(function)
-    return any(node.op == "call" and isinstance(node.payload, Function) for node in reachable(roots))
+@dataclass(frozen=True)
+class Accuracy:
+    """What limits the accuracy of functions.
+
+    ``exact``: whether they can be evaluated with 50 digits; functions of the user have double precision. ``normwise``:
+    whether they solve by singular values or eigenvectors, whose errors are small compared with the largest of them.
+    """
+
+    exact: bool
+    normwise: bool
+
+    @classmethod
+    def of(cls, program: Program, *names: str) -> Accuracy:
+        """The accuracy of functions of a program, with those that they call."""
+        waiting, called = [program.function(name) for name in names], set[ProgramFunction]()
+        while waiting:
+            function = waiting.pop()
+            if function not in called:
+                called.add(function)
+                waiting += program.callees(function)
+        nodes = reachable(root for function in called for root in function.roots)
+        kernels = {step.kernel for function in called for step in function.steps if isinstance(step, Call)}
+        exact = not any(node.op == "call" and isinstance(node.payload, Function) for node in nodes)
+        return cls(exact, not kernels.isdisjoint(kernel.name for kernel in singular.KERNELS))
 
 
-def expect(evaluate: Evaluation, arguments: Arguments, scalar: Scalar, exact: bool, seed: int) -> Expected:
+def expect(evaluate: Evaluation, arguments: Arguments, scalar: Scalar, accuracy: Accuracy, seed: int) -> Expected:
     """The values of a function at ``arguments``, which are numbers of the ``scalar`` type, and their tolerances.
 
     The tolerance of a value is the sum of three terms: the effect of changing every argument by one unit in its last
     place (the sum of the absolute effects); `ROUNDINGS` times that of rounding every constant and every result of an
     operation (the root mean square over random directions of rounding); and `LAST_PLACES` units in the last place of
-    the value itself.
+    the value itself, or of the largest value where the errors are normwise.
 
     Parameters
     ----------
-    exact
-        Whether values are computed with 50 digits; otherwise, with doubles.
     seed
         For the directions of rounding.
 
@@ -119,21 +149,27 @@ def expect(evaluate: Evaluation, arguments: Arguments, scalar: Scalar, exact: bo
     disturbed = Disturbed(arguments, seed)
     try:
         with disturbed.context.scope():
-            columns = evaluate(disturbed.values, disturbed.context)
+            columns = evaluate(disturbed.values, scalar.context(disturbed.context))
     except UndecidedError:
         raise UndefinedError("a branch or a rank there depends on rounding") from None
     _require_finite(columns)
     inputs, rounding = disturbed.errors(columns, scalar.ulp, scalar.unit)
-    context = mpmath_context(DIGITS) if exact else PYTHON
-    with context.scope():
-        values = evaluate({name: [context.number(x) for x in array] for name, array in arguments.items()}, context)
-    expected = np.array([float(x) for x in values])
+    expected = _evaluated(evaluate, arguments, scalar.context(mpmath_context(DIGITS) if accuracy.exact else PYTHON))
     _require_finite([[scalar.rounded(x) for x in expected]])
-    last_places = LAST_PLACES * np.array([scalar.ulp(x) for x in expected])
-    tolerances = inputs + ROUNDINGS * rounding * (1 if exact else 2) + last_places
-    if (np.abs(expected - np.array([float(np.ravel(x)[0]) for x in columns])) > tolerances).any():
+    sizes = np.full(len(expected), abs(expected).max(initial=0.0)) if accuracy.normwise else expected
+    last_places = LAST_PLACES * np.array([scalar.ulp(x) for x in sizes])
+    tolerances = inputs + ROUNDINGS * rounding * (1 if accuracy.exact else 2) + last_places
+    coarse = mpmath_context(scalar.digits) if accuracy.exact else PYTHON
+    rough = _evaluated(evaluate, arguments, scalar.context(coarse))
+    if (np.abs(expected - rough) > DECISION * tolerances).any():
         raise UndefinedError("a rank there depends on rounding")
     return Expected(tuple(map(scalar.rounded, expected)), tuple(map(float, tolerances)))
+
+
+def _evaluated(evaluate: Evaluation, arguments: Arguments, context: Context) -> Array:
+    with context.scope():
+        values = evaluate({name: [context.number(x) for x in array] for name, array in arguments.items()}, context)
+        return np.array([float(x) for x in values])
 
 
 def _require_finite(values: Sequence[Any]) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
 from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import METHODS
 from kanegen.emission.interface import Interface
-from kanegen.emission.selftest.expected import Evaluation, UndefinedError, function_of
+from kanegen.emission.selftest.expected import Accuracy, Evaluation, UndefinedError, function_of
 from kanegen.emission.step import Step
 from kanegen.graph import PYTHON, Context
 from kanegen.program.records import Program
@@ -27,16 +30,13 @@ Values: TypeAlias = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True)
 class Tested:
-    """A function of the project: its ``name``, the C function that calls it, and the number of its values.
-
-    ``exact``: whether it can be evaluated with 50 digits.
-    """
+    """A function of the project: its ``name``, the C function that calls it, and the number of its values."""
 
     name: str
     c_name: str
     size: int
     evaluate: Evaluation
-    exact: bool
+    accuracy: Accuracy
 
 
 class Model:
@@ -63,30 +63,32 @@ class Model:
         return [x for function in functions for x in function(values, context)]
 
     def step(self, method: str, size: float) -> Evaluation:
-        """The state and the time after a step; feedback laws that are sampled act at once."""
+        """The state and the time after a step; feedback laws that are sampled act at once.
+
+        The evaluation raises `UndefinedError` if the state changes so much that the method may be unstable.
+        """
         advance = self._semi_implicit if method == SEMI_IMPLICIT else self._runge_kutta(method)
 
         def evaluate(values: Values, context: Context) -> list[Any]:
             h = context.number(size)
-            sampled = self._closed(values, self._laws, context)
-            return [*advance(sampled, h, context), values["t"][0] + h]
+            moved = advance(self._closed(values, self._laws, context), h, context)
+            for old, new in zip(self._state(values), moved, strict=True):
+                if np.any(abs(new - old) > LARGEST_CHANGE * (1 + abs(old))):
+                    raise UndefinedError("the motion is too fast for a step")
+            return [*moved, values["t"][0] + h]
 
         return evaluate
 
     def step_size(self, method: str, cases: Sequence[Values]) -> float:
-        """The largest size of a step with small changes of the state; the smallest one if there is none."""
-        for size in STEP_SIZES[:-1]:
-            if all(self._is_stable(method, size, case) for case in cases):
-                return size
-        return STEP_SIZES[-1]
+        """The largest size of a step that is possible in all cases; the smallest one if there is none."""
+        return next((size for size in STEP_SIZES if self._can_step(method, size, cases)), STEP_SIZES[-1])
 
-    def _is_stable(self, method: str, size: float, case: Values) -> bool:
+    def _can_step(self, method: str, size: float, cases: Sequence[Values]) -> bool:
+        evaluate = self.step(method, size)
         try:
-            after = self.step(method, size)(case, PYTHON)
+            return all(math.isfinite(x) for case in cases for x in evaluate(case, PYTHON))
         except UndefinedError:
-            return True
-        pairs = zip(self._state(case), after, strict=False)
-        return all(abs(new - old) <= LARGEST_CHANGE * (1.0 + abs(old)) for old, new in pairs)
+            return False
 
     def _closed(self, values: Values, slots: Sequence[int], context: Context) -> Values:
         """The arguments with the inputs of these indices replaced by their feedback laws."""
@@ -146,23 +148,29 @@ class Selection:
 
 
 def select_functions(
-    model: Model, ui: Interface, step: Step | None, stem: str, cases: Sequence[Values], exact: Callable[..., bool]
+    model: Model,
+    ui: Interface,
+    step: Step | None,
+    stem: str,
+    cases: Sequence[Values],
+    accuracy: Callable[..., Accuracy],
 ) -> Selection:
-    """The functions of the project ``stem``; ``exact(*names)``: whether functions can be evaluated with 50 digits."""
-    tested = [Tested(ui.rhs.name, "evaluate_rhs", ui.n_y, model.function(ui.rhs.name), exact(ui.rhs.name))]
+    """The functions of the project ``stem``; ``accuracy(*names)``: that of functions of the model."""
+    tested = [Tested(ui.rhs.name, "evaluate_rhs", ui.n_y, model.function(ui.rhs.name), accuracy(ui.rhs.name))]
     names = [output.evaluation.name for output in ui.outputs]
     if names:
-        tested.append(Tested("outputs", f"{stem}_outputs", len(ui.output_values), model.outputs, exact(*names)))
+        tested.append(Tested("outputs", f"{stem}_outputs", len(ui.output_values), model.outputs, accuracy(*names)))
     for item in ui.evaluations:
         c_name = f"{stem}_{item.identifier}"
-        tested.append(Tested(item.name, c_name, item.size, model.function(item.name), exact(item.name)))
+        if item.size:
+            tested.append(Tested(item.name, c_name, item.size, model.function(item.name), accuracy(item.name)))
     if step is None:
         return Selection(tuple(tested), {}, None)
     reason = _no_reference(step)
     if reason:
         return Selection(tuple(tested), {"step": reason}, None)
     size = model.step_size(step.name, cases)
-    tested.append(Tested("step", "take_step", ui.n_y + 1, model.step(step.name, size), exact(ui.rhs.name)))
+    tested.append(Tested("step", "take_step", ui.n_y + 1, model.step(step.name, size), accuracy(ui.rhs.name)))
     return Selection(tuple(tested), {}, size)
 
 

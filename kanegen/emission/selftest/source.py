@@ -14,11 +14,11 @@ from kanegen.emission.interface import Interface
 from kanegen.emission.selftest.cases import arguments_of_cases
 from kanegen.emission.selftest.expected import (
     SCALARS,
+    Accuracy,
     Arguments,
     Expected,
     Scalar,
     UndefinedError,
-    calls_user_code,
     expect,
 )
 from kanegen.emission.selftest.functions import Model, Tested, select_functions
@@ -49,10 +49,10 @@ def selftest_source(equations: Equations, project: ProjectFiles, start: Mapping[
     cases = arguments_of_cases(equations, program, scalar, start, seed, gains)
     laws = ["laws"] if description.laws else []
 
-    def exact(*names: str) -> bool:
-        return not any(calls_user_code(program, name) for name in (*names, *laws))
+    def accuracy(*names: str) -> Accuracy:
+        return Accuracy.of(program, *names, *laws)
 
-    selection = select_functions(Model(program, description, ui), ui, project.step, project.stem, cases, exact)
+    selection = select_functions(Model(program, description, ui), ui, project.step, project.stem, cases, accuracy)
     rows, undefined = _rows(selection.tested, cases, scalar, seed)
     return render(
         "interface/selftest.c.jinja",
@@ -60,7 +60,9 @@ def selftest_source(equations: Equations, project: ProjectFiles, start: Mapping[
         step_size=None if selection.step_size is None else scalar.text(selection.step_size),
         cases=[_texts(arguments, ui, scalar) for arguments in cases],
         rows=rows,
-        inexact=[function.name for function in selection.tested if not function.exact],
+        used=[row.function.c_name for row in rows],
+        normwise=any(function.accuracy.normwise for function in selection.tested),
+        inexact=[function.name for function in selection.tested if not function.accuracy.exact],
         skipped={**selection.skipped, **undefined},
         zero=scalar.text(0.0),
         longest=max((row.function.size for row in rows), default=1),
@@ -78,10 +80,11 @@ def _rows(
         reason = "no regular state was found"
         for k, arguments in enumerate(cases):
             try:
-                found[k] = expect(function.evaluate, arguments, scalar, function.exact, seed)
+                found[k] = expect(function.evaluate, arguments, scalar, function.accuracy, seed)
             except UndefinedError as error:
                 reason = str(error)
-        largest = max((abs(x) for expected in found.values() for x in expected.values), default=0.0)
+        sizes = [abs(x) for k, expected in found.items() for x in (*expected.values, *cases[k]["q"], *cases[k]["u"])]
+        largest = max(sizes, default=0.0)
         useful = {k: expected for k, expected in found.items() if expected.is_accurate(largest)}
         if useful:
             rows.append(_row(function, len(rows), useful, scalar))
