@@ -197,6 +197,7 @@ class ProjectFiles:
         context = {**context, "runtime": sorted(headers)}
         files = {**files, **headers}
         files["Makefile"] = render("interface/makefile.jinja", **context)
+        files["stack.awk"] = render("interface/stack.awk")
         files["README.md"] = render("project_readme.md.jinja", **context)
         return {**files, **self._python(available, context)}
 

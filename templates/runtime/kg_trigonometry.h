@@ -19,10 +19,10 @@
 
 #ifdef KG_FLOAT
 /* The number of quarter turns has up to 8 bits: its products with 16-bit parts of pi/2 are exact. */
-#define KG_NEAR_LIMIT 400.0f
-#define KG_HALF_PI_HIGH 1.570770263671875f
-#define KG_HALF_PI_MIDDLE 2.6063062250614166e-05f
-#define KG_HALF_PI_LOW 6.0771006e-11f
+#define KG_NEAR_LIMIT 400.0F
+#define KG_HALF_PI_HIGH 1.570770263671875F
+#define KG_HALF_PI_MIDDLE 2.6063062250614166e-05F
+#define KG_HALF_PI_LOW 6.0771006e-11F
 /* Words of 32 bits of 2/pi that a larger angle needs, and words of zeros before them. */
 #define KG_FAR_WORDS 3
 #define KG_FAR_ZEROS 1U
@@ -54,8 +54,8 @@ static inline void kg_near_turns(kg_real x, kg_real quarter, kg_real *high, kg_r
 static inline kg_real kg_sine_of(kg_real r, kg_real e) {
   const kg_real z = r * r;
 #ifdef KG_FLOAT
-  const kg_real sixth = 0.16666667f;
-  const kg_real ps = (0.008333379f + z * -0.00019853064f) + (z * z) * 2.83251e-06f;
+  const kg_real sixth = 0.16666667F;
+  const kg_real ps = (0.008333379F + z * -0.00019853064F) + (z * z) * 2.83251e-06F;
 #else
   const kg_real z2 = z * z;
   const kg_real sixth = 0.16666666666666632;
@@ -70,7 +70,7 @@ static inline kg_real kg_cosine_of(kg_real r, kg_real e) {
   const kg_real z = r * r;
   const kg_real z2 = z * z;
 #ifdef KG_FLOAT
-  const kg_real pc = (0.041666646f + z * -0.001388731f) + z2 * 2.4432327e-05f;
+  const kg_real pc = (0.041666646F + z * -0.001388731F) + z2 * 2.4432327e-05F;
 #else
   const kg_real pc = (0.0416666666666666 + z * -0.0013888888888874567) +
                      z2 * ((2.4801587289778334e-05 + z * -2.75573144553842e-07) +
@@ -98,7 +98,7 @@ static inline int kg_far_fraction(uint32_t high, uint32_t low, uint32_t bit, uin
 #endif
   };
   const uint32_t first = bit / 32U, shift = bit % 32U;
-  uint32_t window[KG_FAR_WORDS];
+  uint32_t window[KG_FAR_WORDS] = {0U};
   uint64_t carry = 0U;
   uint32_t quarter;
   for (int i = 0; i < KG_FAR_WORDS; ++i) {
@@ -140,11 +140,11 @@ static inline int kg_far_fraction(uint32_t high, uint32_t low, uint32_t bit, uin
 static inline int kg_far_turns(float x, float *high, float *low) {
   const uint64_t half_pi = 0xc90fdaa2U; /* 2^31 pi/2 and its next word */
   const uint64_t half_pi_rest = 0x2168c235U;
-  uint32_t bits, fraction[KG_FAR_WORDS], leading, rest;
+  uint32_t bits, fraction[KG_FAR_WORDS] = {0U}, leading, rest;
   uint64_t radians;
   int backward = 0, negative, quarter;
   float a, b;
-  if (x < 0.0f) {
+  if (x < 0.0F) {
     backward = 1;
   }
   (void)memcpy(&bits, &x, sizeof bits);
@@ -155,8 +155,8 @@ static inline int kg_far_turns(float x, float *high, float *low) {
   leading = (uint32_t)(radians >> 32U) & 0xffffff00U;
   radians = (radians & 0xffffffffffU) >> 8U;
   rest = (uint32_t)radians;
-  a = (float)leading * 4.656612873077393e-10f; /* 2^-31 */
-  b = (float)rest * 2.7755575615628914e-17f;   /* 2^-55 */
+  a = (float)leading * 4.656612873077393e-10F; /* 2^-31 */
+  b = (float)rest * 2.7755575615628914e-17F;   /* 2^-55 */
   *high = a + b;
   *low = b - (*high - a);
   if (negative != backward) {
@@ -183,7 +183,7 @@ static inline void kg_times_half_pi(double *high, double *low) {
 /* kg_turns() of an angle larger than KG_NEAR_LIMIT. */
 static inline int kg_far_turns(double x, double *high, double *low) {
   uint64_t bits;
-  uint32_t top, fraction[KG_FAR_WORDS];
+  uint32_t top, fraction[KG_FAR_WORDS] = {0U};
   int backward = 0, negative, quarter;
   double sum = 0.0, rest = 0.0, unit = 2.3283064365386963e-10; /* 2^-32 */
   if (x < 0.0) {
