@@ -9,6 +9,7 @@ from kanegen.backends.cython.toolchain import CompilerOptions as CompilerOptions
 from kanegen.derivation import Equations as Equations
 from kanegen.derivation import derive as derive
 from kanegen.emission.casadi import emit_casadi as emit_casadi
+from kanegen.emission.fmu import export_fmu as export_fmu
 from kanegen.emission.project import emit as emit
 from kanegen.errors import BuildError as BuildError
 from kanegen.errors import DerivationError as DerivationError

@@ -68,6 +68,12 @@ class ModelFile:
                 values |= _named(given[key], key, symbols, self.path)
         return values
 
+    def named_values(self) -> dict[str, Any]:
+        """The start by name, and the inputs that the file gives; errors as for :meth:`named_start`."""
+        given = (self.initial or {}).get("r")
+        names = (item.name for item in self.model.inputs)
+        return {**({} if given is None else dict(zip(names, given, strict=True))), **self.named_start()}
+
 
 def read_model_file(path: Path, function: str = "model", options: Mapping[str, Any] | None = None) -> ModelFile:
     """Run the Python file at ``path`` (not as a script) and call ``function(**options)`` of it.

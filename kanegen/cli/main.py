@@ -11,6 +11,7 @@ from kanegen._version import __version__
 from kanegen.cli.bench import bench
 from kanegen.cli.build import build, cache, emit, verify
 from kanegen.cli.doctor import doctor
+from kanegen.cli.fmu import fmu
 from kanegen.cli.new import new
 from kanegen.cli.report import report
 from kanegen.cli.run import run
@@ -48,5 +49,5 @@ def main(traceback: bool) -> None:
     """
 
 
-for command in (new, build, run, report, emit, show, verify, bench, cache, doctor):
+for command in (new, build, run, report, emit, fmu, show, verify, bench, cache, doctor):
     main.add_command(command)

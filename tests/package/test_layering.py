@@ -60,6 +60,9 @@ MOST_TYPE_CHECKING = 3
 LONGEST_C_FUNCTION = 60
 """Lines of a function in the C runtime; those that are rendered from tableaux are longer."""
 
+STANDARD_HEADERS = ROOT / "templates" / "fmu"
+"""The headers of FMI, ``fmi*.h`` in this folder, are copied as the standard has them."""
+
 SOURCE_SUFFIXES = {".py", ".jinja", ".h", ".c", ".pyx", ".pxi", ".pxd"}
 HEAVY = ("jax", "casadi", "scipy", "matplotlib", "pint", "k3d", "Cython", "jinja2", "rich", "click", "setuptools")
 
@@ -131,7 +134,8 @@ def test_no_source_file_is_too_long() -> None:
     sources = tracked_sources()
     assert any(path.suffix == ".h" for path in sources)
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in sources}
-    assert {str(path): length for path, length in lengths.items() if length > LONGEST_FILE} == {}
+    long = {path for path, length in lengths.items() if length > LONGEST_FILE}
+    assert long - set(STANDARD_HEADERS.glob("fmi*.h")) == set()
 
 
 def module_name(path: Path) -> str:

@@ -1,0 +1,59 @@
+"""``kanegen fmu`` writes a model as an FMU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kanegen.backends.cython import CompilerOptions
+from kanegen.bench.modelfile import ModelFile
+from kanegen.cli.arguments import (
+    assignments_option,
+    form_option,
+    input_option,
+    model_argument,
+    print_line,
+    stabilization_option,
+    start_option,
+)
+from kanegen.emission.fmu import export_fmu
+from kanegen.emission.fmu.options import METHODS, VERSIONS
+
+
+@click.command()
+@model_argument()
+@click.argument("path", type=click.Path(path_type=Path), metavar="TARGET.fmu")
+@click.option("--fmi", type=click.Choice(VERSIONS), default=VERSIONS[0], show_default=True, help="Version of FMI.")
+@click.option("--name", help="Model identifier of the FMU.  [default: the name of the model]")
+@assignments_option("-p", "--parameter", "parameters", help="A parameter's value.")
+@start_option
+@input_option
+@form_option
+@stabilization_option
+@click.option("--method", default=METHODS[0], show_default=True, help=f"Method of co-simulation: {', '.join(METHODS)}.")
+@click.option("--step", type=float, default=1e-3, show_default=True, help="Fixed step of co-simulation, s.")
+@click.option("--rtol", type=float, default=1e-8, show_default=True, help="Relative tolerance of adaptive methods.")
+@click.option("--atol", type=float, default=1e-10, show_default=True, help="Absolute tolerance of adaptive methods.")
+@click.option("--max-step", type=float, help="Largest step of adaptive methods, s.")
+@click.option("--binary/--no-binary", default=True, help="Compile the shared library for this platform.")
+@click.option("--native", is_flag=True, help="Compile for the processor of this machine; it may not run on others.")
+def fmu(
+    file: ModelFile,
+    path: Path,
+    parameters: dict[str, Any],
+    start: dict[str, Any],
+    inputs: dict[str, Any],
+    native: bool,
+    **options: Any,
+) -> None:
+    """Write the model as an FMU for model exchange and co-simulation.
+
+    TARGET.fmu contains C sources and, unless --no-binary is given, a shared library for this platform. Start
+    values are those of the model, of INITIAL and of the options; importers can change them.
+    """
+    compiler = CompilerOptions() if native else None
+    values = {**file.named_values(), **parameters, **start, **inputs}
+    written = export_fmu(file.model, path, values=values, compiler=compiler, **options)
+    print_line(f"{written}  ({written.stat().st_size} bytes)")

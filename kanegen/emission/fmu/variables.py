@@ -1,0 +1,289 @@
+"""The variables of an FMU: one table for the model description and for the C code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import chain
+from math import prod
+from typing import Any, Final, NamedTuple
+
+from kanegen.codegen.description import Description
+from kanegen.codes import Mode
+from kanegen.emission.fmu.options import SOLVER, FmuOptions
+from kanegen.errors import SolveError
+from kanegen.units import Unit, Units, coherent, exponents
+
+ENERGIES: Final = {"kinetic_energy": "energy.kinetic", "potential_energy": "energy.potential", "energy": "energy.total"}
+"""Compiled energies and the names of their variables."""
+
+GUARDS_OF_CONTACT: Final = 4
+"""Event indicators of a contact: KG_CONTACT_GUARDS of the runtime."""
+
+OUTPUT: Final = "output:"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of the FMU; its value reference is its place in the table.
+
+    ``kind``: FMU_... of the C code without the prefix; ``index``, ``function``, ``row``: see fmu_tables.h. ``type``:
+    real, integer, or the name of an enumeration. ``start``: None for calculated values. ``state``: place of the state
+    of which this is the derivative.
+    """
+
+    name: str
+    kind: str
+    index: int
+    description: str
+    causality: str = "local"
+    variability: str = "continuous"
+    type: str = "real"
+    start: Any = None
+    unit: Unit | None = None
+    function: int = 0
+    row: int = -1
+    state: int | None = None
+
+    @property
+    def is_calculated(self) -> bool:
+        """Whether the FMU computes the value at the start."""
+        return self.start is None and self.causality in ("output", "local")
+
+
+class Function(NamedTuple):
+    """A compiled function whose values are variables, from place ``first`` of all such values."""
+
+    name: str
+    first: int
+    length: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """All variables and the functions that evaluate some of them."""
+
+    variables: tuple[Variable, ...]
+    functions: tuple[Function, ...]
+
+    def places(self, *kinds: str) -> list[int]:
+        """Places of the variables of these kinds."""
+        return [k for k, variable in enumerate(self.variables) if variable.kind in kinds]
+
+    def outputs(self) -> list[int]:
+        """Places of the outputs."""
+        return [k for k, variable in enumerate(self.variables) if variable.causality == "output"]
+
+    @property
+    def n_values(self) -> int:
+        """The number of values of all functions."""
+        return sum(function.length for function in self.functions)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the variables describe: the model's description, units, and the known values by name."""
+
+    description: Description
+    units: Units
+    values: Mapping[str, float]
+    methods: tuple[str, ...]
+    options: FmuOptions
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Names of the components of the state."""
+        d = self.description
+        return (*d.coordinates, *d.speeds, *d.states)
+
+
+def require_values(subject: Subject) -> None:
+    """Raise `SolveError` that names parameters and start values without a value."""
+    d = subject.description
+    missing = [name for name in (*d.parameters, *subject.components) if name not in subject.values]
+    if missing:
+        raise SolveError(
+            f"an FMU of {d.name!r} needs start values of {', '.join(missing)}: give them in parameters= and initial= "
+            "of the model, or here in values= (kanegen fmu: -p NAME=VALUE, --start NAME=VALUE)"
+        )
+
+
+def variable_table(subject: Subject) -> Table:
+    """All variables in the order of their value references. Raises `SolveError` for values that are missing."""
+    require_values(subject)
+    functions = _functions(subject.description)
+    parts = (
+        _states(subject),
+        _inputs(subject),
+        _parameters(subject),
+        _outputs(subject, functions),
+        _energies(subject, functions),
+        _controls(subject, functions),
+        _contacts(subject),
+        _events(subject),
+        _solver(subject),
+    )
+    time = Variable("time", "TIME", 0, "time", "independent", unit=coherent(_SECOND))
+    return Table(_unique([time, *chain.from_iterable(parts)]), functions)
+
+
+_SECOND: Final = exponents(s=1)
+_JOULE: Final = exponents(kg=1, m=2, s=-2)
+
+
+def _unique(variables: list[Variable]) -> tuple[Variable, ...]:
+    """The variables with names that differ: a name that exists gets a number."""
+    taken: set[str] = set()
+    result = []
+    for variable in variables:
+        name, count = variable.name, 1
+        while name in taken:
+            count += 1
+            name = f"{variable.name} ({count})"
+        taken.add(name)
+        result.append(replace(variable, name=name))
+    return tuple(result)
+
+
+def _states(subject: Subject) -> Iterator[Variable]:
+    d, units = subject.description, subject.units
+    kinds = chain(
+        (("coordinate", name) for name in d.coordinates),
+        (("speed", name) for name in d.speeds),
+        (("state", name) for name in d.states),
+    )
+    components = list(kinds)
+    for k, (kind, name) in enumerate(components):
+        yield Variable(
+            name, "STATE", k, f"{kind} {name}", "output", start=float(subject.values[name]), unit=units.get(name)
+        )
+    for k, (kind, name) in enumerate(components):
+        unit = None if (own := units.get(name)) is None else _rate(own)
+        # Time is the first variable, and the states follow it.
+        yield Variable(f"der({name})", "RATE", k, f"rate of the {kind} {name}", unit=unit, state=1 + k)
+
+
+def _rate(unit: Unit) -> Unit:
+    """The unit of a derivative in time."""
+    angles = {"rad": "rad/s", "rad/s": "rad/s^2"}
+    powers = dict(unit.exponents)
+    powers["s"] = powers.get("s", Fraction(0)) - 1
+    rate = coherent(powers)
+    text = angles.get(unit.si, rate.si)
+    return replace(rate, text=text, si=text)
+
+
+def _inputs(subject: Subject) -> Iterator[Variable]:
+    d = subject.description
+    for k, slot in enumerate(d.input_slots):
+        unit = subject.units.get(slot.name)
+        if slot.law is not None:
+            variability = "continuous" if slot.law.sample_time is None else "discrete"
+            text = f"input {slot.name} by its feedback law"
+            yield Variable(slot.name, "LAW", k, text, "output", variability, unit=unit)
+        else:
+            start = float(subject.values.get(slot.name, 0.0))
+            yield Variable(slot.name, "INPUT", k, f"input {slot.name}", "input", start=start, unit=unit)
+
+
+def _parameters(subject: Subject) -> Iterator[Variable]:
+    for k, name in enumerate(subject.description.parameters):
+        value, unit = float(subject.values[name]), subject.units.get(name)
+        yield Variable(name, "PARAMETER", k, f"parameter {name}", "parameter", "tunable", start=value, unit=unit)
+
+
+def _functions(d: Description) -> tuple[Function, ...]:
+    """The functions of outputs, energies and controls that were compiled."""
+    lengths = {f"{OUTPUT}{name}": prod(shape) for name, shape in d.outputs.items()}
+    lengths |= dict.fromkeys(ENERGIES, 1)
+    if d.servo is not None:
+        lengths["control"] = len(d.servo.controls)
+    result: list[Function] = []
+    for name, length in lengths.items():
+        if name in d.functions and length:
+            first = result[-1].first + result[-1].length if result else 0
+            result.append(Function(name, first, length))
+    return tuple(result)
+
+
+def _values(functions: tuple[Function, ...], name: str) -> Iterator[tuple[int, int]]:
+    """For each value of a function: the index of the function and the place of the value."""
+    for k, function in enumerate(functions):
+        if function.name == name:
+            for i in range(function.length):
+                yield k, function.first + i
+
+
+def _outputs(subject: Subject, functions: tuple[Function, ...]) -> Iterator[Variable]:
+    row = 0
+    for name, shape in subject.description.outputs.items():
+        for i, (function, place) in enumerate(_values(functions, f"{OUTPUT}{name}")):
+            text = f"output {name}"
+            unit = subject.units.get(name)
+            yield Variable(
+                name + _subscript(i, shape), "VALUE", place, text, "output", unit=unit, function=function, row=row + i
+            )
+        row += prod(shape)
+
+
+def _subscript(index: int, shape: tuple[int, ...]) -> str:
+    """The place in an array, from 1: ``"[2]"``, ``"[1,3]"``; empty for scalars."""
+    places: list[int] = []
+    for size in reversed(shape):
+        index, place = divmod(index, size)
+        places.insert(0, place + 1)
+    return f"[{','.join(map(str, places))}]" if places else ""
+
+
+def _energies(subject: Subject, functions: tuple[Function, ...]) -> Iterator[Variable]:
+    joule = coherent(_JOULE)
+    unit = replace(joule, text="J", si="J") if subject.units else None
+    for name, label in ENERGIES.items():
+        for function, place in _values(functions, name):
+            text = label.partition(".")[2] + " energy"
+            yield Variable(label, "VALUE", place, text, "output", unit=unit, function=function)
+
+
+def _controls(subject: Subject, functions: tuple[Function, ...]) -> Iterator[Variable]:
+    servo = subject.description.servo
+    for k, (function, place) in enumerate(_values(functions, "control")):
+        name = subject.description.inputs[servo.controls[k]] if servo else ""
+        text = f"value of the input {name} that enforces the servo-constraints"
+        unit = subject.units.get(name)
+        yield Variable(f"control.{name}", "VALUE", place, text, "output", unit=unit, function=function)
+
+
+def _contacts(subject: Subject) -> Iterator[Variable]:
+    contacts = subject.description.contacts
+    for k, contact in enumerate(contacts.table):
+        text = f"mode of the contact {contact.name}"
+        yield Variable(f"contact.{contact.name}.mode", "MODE", k, text, "output", "discrete", type=Mode.__name__)
+    for k, row in enumerate(contacts.rows):
+        yield Variable(f"contact_force.{row}", "FORCE", k, f"multiplier of the contact row {row}", "output")
+
+
+def _events(subject: Subject) -> Iterator[Variable]:
+    d = subject.description
+    # The kinks of feedback laws are events too, after those of the user.
+    names = [*(event.name for event in d.events), *d.switches]
+    for k, name in enumerate(names):
+        text = f"how often the event {name} has happened"
+        yield Variable(f"event.{name}.count", "COUNT", k, text, "output", "discrete", type="integer")
+    for k, name in enumerate(names):
+        yield Variable(f"event_indicator.{name}", "GUARD", k, f"guard of the event {name}")
+    for m, contact in enumerate(d.contacts.table):
+        for i in range(GUARDS_OF_CONTACT):
+            place = len(names) + GUARDS_OF_CONTACT * m + i
+            text = f"guard {i + 1} of the contact {contact.name}"
+            yield Variable(f"event_indicator.{contact.name}[{i + 1}]", "GUARD", place, text)
+
+
+def _solver(subject: Subject) -> Iterator[Variable]:
+    method = subject.methods.index(subject.options.method) + 1
+    text = "integration method of the co-simulation"
+    yield Variable("solver.method", "METHOD", 0, text, "parameter", "fixed", type="Method", start=method)
+    values = subject.options.solver()
+    for k, (name, (text, unit)) in enumerate(SOLVER.items()):
+        own = coherent(_SECOND) if unit else None
+        yield Variable(f"solver.{name}", "OPTION", k, text, "parameter", "fixed", start=values[name], unit=own)

@@ -1,0 +1,138 @@
+/* fmu_calls.h - what the functions of FMI 2.0 and 3.0 have in common: phases, messages, and reading many variables.
+ *
+ * Results are 0: done, 1: done with a warning, 2: discarded, 3: an error, as in both versions of the standard.
+ */
+#ifndef FMU_CALLS_H
+#define FMU_CALLS_H
+
+#include "fmu_memory.h"
+#include "fmu_slopes.h"
+#include "fmu_steps.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { FMU_DONE, FMU_WARNING, FMU_DISCARDED, FMU_ERROR };
+
+/* Sends a message to the importer and returns FMU_ERROR. */
+static inline int fmu_fail(fmu_instance *instance, const char *format, ...) {
+  char message[600];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  for (char *c = message; *c; ++c) {
+    *c = *c == '%' ? '/' : *c; /* importers may read the message as a format */
+  }
+  if (instance->log) {
+    instance->log(instance->callbacks, instance->name, FMU_ERROR, "logStatusError", message);
+  }
+  return FMU_ERROR;
+}
+
+/* The result of a call whose status or outcome is this one. */
+static inline int fmu_result(fmu_instance *instance, int status, const char *what) {
+  const fmu_data *d = instance->data;
+  const char *culprit = "";
+  if (status >= 0) {
+    return FMU_DONE;
+  }
+#if FMU_EVENTS
+  if (d->hybrid.culprit >= 0 && d->hybrid.contacts.model) {
+    culprit = d->model->contacts[d->hybrid.culprit].name;
+  } else if (d->hybrid.culprit_event >= 0 && d->hybrid.contacts.model) {
+    culprit = d->model->events[d->hybrid.culprit_event].name;
+  }
+#endif
+  return fmu_fail(instance, "%s at t = %g: %s%s%s", what, (double)d->t, culprit, *culprit ? ": " : "",
+                  kg_status_message(fmu_reason(d, status)));
+}
+
+static inline int fmu_access(fmu_instance *instance, int status, unsigned reference, const char *what) {
+  if (status == FMU_NO_SUCH_VARIABLE) {
+    return fmu_fail(instance, "%s: no variable of this type has the value reference %u", what, reference);
+  }
+  if (status == FMU_NOT_SETTABLE) {
+    return fmu_fail(instance, "%s: the variable with the value reference %u cannot have this value, or not now", what,
+                    reference);
+  }
+  return fmu_result(instance, status, what);
+}
+
+static inline int fmu_get_reals(fmu_instance *instance, const unsigned *references, size_t n, kg_real *values) {
+  int result = FMU_DONE;
+  for (size_t k = 0; k < n && result == FMU_DONE; ++k) {
+    result = fmu_access(instance, fmu_get_real(instance->data, references[k], values + k), references[k], "get");
+  }
+  return result;
+}
+
+static inline int fmu_set_reals(fmu_instance *instance, const unsigned *references, size_t n, const kg_real *values) {
+  int result = FMU_DONE;
+  for (size_t k = 0; k < n && result == FMU_DONE; ++k) {
+    result = fmu_access(instance, fmu_set_real(instance->data, references[k], values[k]), references[k], "set");
+  }
+  return result;
+}
+
+/* Takes over the data of the experiment. */
+static inline int fmu_setup(fmu_instance *instance, int has_tolerance, kg_real tolerance, kg_real start, int has_stop,
+                            kg_real stop) {
+  fmu_data *d = instance->data;
+  if (!KG_ISFINITE(start) || (has_stop && !(stop > start)) || (has_tolerance && !(tolerance > KG_C(0.0)))) {
+    return fmu_fail(instance, "the experiment has start %g, stop %g, tolerance %g", (double)start, (double)stop,
+                    (double)tolerance);
+  }
+  d->t = start;
+  d->t_stop = has_stop && d->cosimulation ? stop : start + FMU_FAR;
+  if (has_tolerance) {
+    d->options[FMU_RTOL] = tolerance;
+  }
+  fmu_touch(d);
+  return FMU_DONE;
+}
+
+/* Ends the start. A start that violates the constraints is an error, as in Python. */
+static inline int fmu_initialize(fmu_instance *instance) {
+  const kg_real allowed = KG_C(1e-6);
+  fmu_data *d = instance->data;
+  const kg_function *residuals = kg_find_function(d->model, "residuals");
+  int status = fmu_start(d);
+  if (status >= 0 && residuals && residuals->rows > 0) {
+    status = residuals->evaluate(d->t, d->y, d->y + d->model->n_q, d->r, d->p, d->work, d->jacobian);
+    for (int i = 0; i < residuals->rows && status >= 0; ++i) {
+      if (!(KG_ABS(d->jacobian[i]) <= allowed * (KG_C(1.0) + kg_largest(d->n, d->y)))) {
+        return fmu_fail(instance, "the start violates constraint %d (of %d) by %g: set consistent coordinates and speeds",
+                        i + 1, residuals->rows, (double)d->jacobian[i]);
+      }
+    }
+  }
+  if (status >= 0) {
+    memcpy(d->y, d->stepper.y, (size_t)d->n * sizeof *d->y); /* after impacts at the start */
+    d->phase = d->cosimulation ? FMU_STEPPING : FMU_EVENT;
+  }
+  return fmu_result(instance, status, "start");
+}
+
+static inline int fmu_step(fmu_instance *instance, kg_real from, kg_real size, int *terminated) {
+  fmu_data *d = instance->data;
+  const kg_real slack = KG_C(1e-9) * KG_ABS(size) + KG_C(64.0) * KG_EPSILON * KG_ABS(from);
+  int status;
+  *terminated = 0;
+  if (d->phase != FMU_STEPPING) {
+    return fmu_fail(instance, "a step outside of step mode, or after the end of the simulation");
+  }
+  if (!(size >= KG_C(0.0)) || !(KG_ABS(from - d->t) <= slack) || !KG_ISFINITE(from + size)) {
+    return fmu_fail(instance, "a step of %g s from t = %.17g; the instance is at t = %.17g and only goes forward",
+                    (double)size, (double)from, (double)d->t);
+  }
+  status = fmu_advance(d, from + size);
+  *terminated = status == KG_TERMINATED;
+  d->phase = status < 0 || *terminated ? FMU_TERMINATED : d->phase;
+  return fmu_result(instance, status, "step");
+}
+
+/* Whether the names of an importer belong to this FMU. */
+static inline int fmu_is_token(const char *token) { return token != NULL && strcmp(token, fmu.token) == 0; }
+
+#endif

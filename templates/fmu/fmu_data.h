@@ -1,0 +1,197 @@
+/* fmu_data.h - the complete state of one instance: a block of memory without pointers to anything outside.
+ *
+ * The block begins with a fmu_data; the arrays follow. A copy of the block is a copy of the state (fmu_memory.h).
+ */
+#ifndef FMU_DATA_H
+#define FMU_DATA_H
+
+#if FMU_EVENTS
+#include "kg_run_hybrid.h"
+#else
+#include "kg_run.h"
+#endif
+
+/* What the importer may do next. */
+enum { FMU_CREATED, FMU_INITIALIZING, FMU_EVENT, FMU_CONTINUOUS, FMU_STEPPING, FMU_TERMINATED };
+
+/* The end of a run whose end is not known, s after its start. */
+#define FMU_FAR KG_C(1e9)
+
+typedef struct {
+  int cosimulation;
+  int phase;
+  int changed;       /* inputs, parameters or states were set since the motion went on */
+  int unprepared;    /* parameters were set since kg_model.prepare() */
+  int unsettled;     /* the modes of the contacts at the start are not known */
+  int has_rates;     /* `rates` belongs to the present state */
+  int method;
+  kg_real options[FMU_N_OPTIONS];
+  kg_real t;
+  kg_real t_stop;    /* the end of the experiment, or FMU_FAR s after its start */
+  const kg_model *model;
+  const kg_function *rhs;
+  int n;             /* length of y */
+  int n_s;
+  kg_stepper stepper;
+  kg_run run;
+  kg_clock clocks[FMU_N_CLOCKS + 1];
+  int law_taken[FMU_N_CLOCKS + 1];
+  int law_acting[FMU_N_CLOCKS + 1];
+#if FMU_EVENTS
+  kg_impulse_rows rows;
+  kg_hybrid hybrid;
+#endif
+  kg_real *y;         /* q, u, s */
+  kg_real *rates;
+  kg_real *r;
+  kg_real *p;
+  kg_real *values;    /* of fmu_tables.functions */
+  kg_real *work;
+  kg_real *state;     /* scratch of kg_run */
+  kg_real *rtol;
+  kg_real *atol;
+  kg_real *stepping;  /* work of the stepper */
+  kg_real *samples;   /* of the laws: clock, sample, law */
+  kg_real *forces;    /* multipliers of the contact rows */
+  kg_real *guards;
+  kg_real *settled;   /* guards after the last event or step without event */
+  kg_real *slopes;    /* scratch of directional derivatives */
+  kg_real *jacobian;  /* largest Jacobian */
+  void *events;       /* memory of kg_hybrid */
+  int *fresh;         /* per function: its values belong to the present state */
+  int *counts;        /* per event */
+} fmu_data;
+
+/* Callbacks and names of an instance, which are not part of its state. */
+typedef struct {
+  fmu_data *data;
+  size_t size; /* of the block, bytes */
+  char *name;
+  int logging;
+  void *callbacks; /* copy of the importer's, for the standard's version */
+  void (*log)(void *callbacks, const char *name, int status, const char *category, const char *message);
+} fmu_instance;
+
+static inline int fmu_largest_work(const kg_model *model) {
+  int work = 1;
+  for (int i = 0; i < model->n_functions; ++i) {
+    work = model->functions[i].work > work ? model->functions[i].work : work;
+  }
+  return work;
+}
+
+static inline size_t fmu_largest_stepping(int n) {
+  size_t work = 1;
+  for (int i = 0; i < fmu.n_methods; ++i) {
+    const size_t own = kg_stepper_work(fmu.methods[i], n);
+    work = own > work ? own : work;
+  }
+  return work;
+}
+
+static inline int fmu_guards_count(const kg_model *model) {
+#if FMU_EVENTS
+  return kg_hybrid_guards_count(model);
+#else
+  (void)model;
+  return 0;
+#endif
+}
+
+/* Length of the scratch of directional derivatives: two copies of (y, r, p) and of (y', values, forces). */
+static inline size_t fmu_slopes_length(const fmu_data *d) {
+  const kg_model *m = d->model;
+  const int point = d->n + m->n_r + m->n_p, result = d->n + fmu.n_values;
+  return 2 * (size_t)(point + result) + (size_t)m->n_r + 1;
+}
+
+/* Longest row of a Jacobian times its number of rows. */
+static inline size_t fmu_jacobian_length(const fmu_data *d) {
+  const kg_model *m = d->model;
+  size_t length = 1;
+  for (int i = 0; i < m->n_functions; ++i) {
+    const kg_function *f = m->functions + i;
+    const size_t own = (size_t)(f->rows > 0 ? f->rows : 1) * (size_t)(f->cols > 0 ? f->cols : 1);
+    length = own > length ? own : length;
+  }
+  return length;
+}
+
+/* Places the arrays behind the fmu_data; returns the length of the block. With memory NULL it only computes this. */
+static inline size_t fmu_place(fmu_data *d, char *memory) {
+  const kg_model *m = d->model;
+  const size_t n = (size_t)d->n, g = (size_t)fmu_guards_count(m);
+  kg_real **const arrays[] = {&d->y, &d->rates, &d->r, &d->p, &d->values, &d->work, &d->state, &d->rtol, &d->atol,
+                              &d->stepping, &d->samples, &d->forces, &d->guards, &d->settled, &d->slopes,
+                              &d->jacobian};
+  const size_t sizes[] = {n, n, (size_t)(m->n_r + m->n_hidden) + 1, (size_t)m->n_prepared + 1,
+                          (size_t)fmu.n_values + 1, (size_t)fmu_largest_work(m), n, n, n, fmu_largest_stepping(d->n),
+                          (size_t)FMU_N_CLOCKS * (size_t)fmu.n_waiting * (size_t)fmu.n_laws + 1,
+                          (size_t)m->n_rows + 1, g + 1, g + 1, fmu_slopes_length(d), fmu_jacobian_length(d)};
+  size_t total = (sizeof *d + 15) / 16 * 16;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    *arrays[i] = memory ? (kg_real *)(void *)(memory + total) : NULL;
+    total += sizes[i] * sizeof(kg_real);
+  }
+#if FMU_EVENTS
+  total = (total + 15) / 16 * 16;
+  d->events = memory ? memory + total : NULL;
+  total += (kg_hybrid_memory(&d->hybrid) + 15) / 16 * 16;
+#endif
+  d->fresh = memory ? (int *)(void *)(memory + total) : NULL;
+  total += ((size_t)fmu.n_functions + 1) * sizeof(int);
+  d->counts = memory ? (int *)(void *)(memory + total) : NULL;
+  return total + ((size_t)m->n_events + 1) * sizeof(int);
+}
+
+#if FMU_EVENTS
+/* The constraints that take part in impulses of events. */
+static inline void fmu_find_rows(fmu_data *d) {
+  d->rows.n_u = d->model->n_u;
+  d->rows.mass = kg_find_function(d->model, fmu.mass);
+  d->rows.jacobian = kg_find_function(d->model, "J");
+  d->rows.velocity = kg_find_function(d->model, "velocity_level");
+  d->rows.n_c = d->rows.jacobian ? d->rows.jacobian->rows : 0;
+  d->hybrid.model = d->model;
+  d->hybrid.bilateral = d->rows.mass ? &d->rows : NULL;
+}
+#endif
+
+/* Sizes and functions, for fmu_place(). */
+static inline void fmu_describe(fmu_data *d) {
+  memset(d, 0, sizeof *d);
+  d->model = kg_get_model();
+  d->rhs = kg_find_function(d->model, fmu.rhs);
+  d->n = d->rhs->rows;
+  d->n_s = d->n - d->model->n_q - d->model->n_u;
+#if FMU_EVENTS
+  fmu_find_rows(d);
+#endif
+}
+
+/* Gives a block its default state, that of a new instance. */
+static inline void fmu_reset(fmu_data *d, size_t size, int cosimulation) {
+  const kg_model *m;
+  memset(d, 0, size);
+  fmu_describe(d);
+  fmu_place(d, (char *)d);
+  m = d->model;
+  d->cosimulation = cosimulation;
+  d->phase = FMU_CREATED;
+  d->unprepared = d->unsettled = d->changed = 1;
+  d->method = fmu.method;
+  d->t = fmu.t;
+  d->t_stop = fmu.t + FMU_FAR;
+  memcpy(d->options, fmu.options, sizeof d->options);
+  memcpy(d->y, fmu.y, (size_t)d->n * sizeof *d->y);
+  memcpy(d->r, fmu.r, (size_t)m->n_r * sizeof *d->r);
+  memcpy(d->p, fmu.p, (size_t)(m->n_p + m->n_g) * sizeof *d->p);
+}
+
+/* To be called after every change of time, state, inputs or parameters. */
+static inline void fmu_touch(fmu_data *d) {
+  d->has_rates = 0;
+  memset(d->fresh, 0, (size_t)fmu.n_functions * sizeof *d->fresh);
+}
+
+#endif

@@ -1,0 +1,333 @@
+/* fmu_fmi2.h - the functions of FMI 2.0 for model exchange and co-simulation, on top of fmu_calls.h. */
+#ifndef FMU_FMI2_H
+#define FMU_FMI2_H
+
+#include "fmi2Functions.h"
+
+#include "fmu_calls.h"
+
+static fmu_instance *fmu_of(fmi2Component component) { return (fmu_instance *)component; }
+
+static fmu_data *fmu_data_of(fmi2Component component) { return fmu_of(component)->data; }
+
+/* -- instances ------------------------------------------------------------------------------------------------ */
+
+static void fmu_log_message(void *own, const char *name, int status, const char *category, const char *text) {
+  const fmi2CallbackFunctions *callbacks = (const fmi2CallbackFunctions *)own;
+  callbacks->logger(callbacks->componentEnvironment, name, (fmi2Status)status, category, text);
+}
+
+const char *fmi2GetTypesPlatform(void) { return fmi2TypesPlatform; }
+
+const char *fmi2GetVersion(void) { return fmi2Version; }
+
+fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources,
+                              const fmi2CallbackFunctions *functions, fmi2Boolean visible, fmi2Boolean logging) {
+  fmi2CallbackFunctions *callbacks;
+  fmu_instance *instance;
+  (void)resources;
+  (void)visible;
+  if (name == NULL || !fmu_is_token(guid)) {
+    if (functions && functions->logger) {
+      functions->logger(functions->componentEnvironment, name ? name : "", fmi2Error, "logStatusError",
+                        "the GUID is not that of this FMU, or the instance has no name");
+    }
+    return NULL;
+  }
+  callbacks = (fmi2CallbackFunctions *)calloc(1, sizeof *callbacks);
+  if (callbacks == NULL) {
+    return NULL;
+  }
+  if (functions != NULL) {
+    *callbacks = *functions; /* memory is that of the C library: canNotUseMemoryManagementFunctions */
+  }
+  instance = fmu_create(name, type == fmi2CoSimulation, callbacks);
+  if (instance != NULL) {
+    instance->logging = logging != fmi2False;
+    instance->log = callbacks->logger ? fmu_log_message : NULL;
+  }
+  return instance;
+}
+
+void fmi2FreeInstance(fmi2Component c) {
+  if (c != NULL) {
+    fmu_free(fmu_of(c));
+  }
+}
+
+fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean logging, size_t n, const fmi2String categories[]) {
+  (void)n;
+  (void)categories;
+  fmu_of(c)->logging = logging != fmi2False;
+  return fmi2OK;
+}
+
+/* -- start and end -------------------------------------------------------------------------------------------- */
+
+fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean has_tolerance, fmi2Real tolerance, fmi2Real start,
+                               fmi2Boolean has_stop, fmi2Real stop) {
+  return (fmi2Status)fmu_setup(fmu_of(c), has_tolerance, tolerance, start, has_stop, stop);
+}
+
+fmi2Status fmi2EnterInitializationMode(fmi2Component c) {
+  fmu_data_of(c)->phase = FMU_INITIALIZING;
+  return fmi2OK;
+}
+
+fmi2Status fmi2ExitInitializationMode(fmi2Component c) { return (fmi2Status)fmu_initialize(fmu_of(c)); }
+
+fmi2Status fmi2Terminate(fmi2Component c) {
+  fmu_data_of(c)->phase = FMU_TERMINATED;
+  return fmi2OK;
+}
+
+fmi2Status fmi2Reset(fmi2Component c) {
+  fmu_instance *instance = fmu_of(c);
+  fmu_reset(instance->data, instance->size, instance->data->cosimulation);
+  return fmi2OK;
+}
+
+/* -- variables ------------------------------------------------------------------------------------------------ */
+
+fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Real values[]) {
+  return (fmi2Status)fmu_get_reals(fmu_of(c), vr, n, values);
+}
+
+fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Real values[]) {
+  return (fmi2Status)fmu_set_reals(fmu_of(c), vr, n, values);
+}
+
+fmi2Status fmi2GetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Integer values[]) {
+  int result = FMU_DONE;
+  for (size_t k = 0; k < n && result == FMU_DONE; ++k) {
+    long long value = 0;
+    result = fmu_access(fmu_of(c), fmu_get_integer(fmu_data_of(c), vr[k], &value), vr[k], "fmi2GetInteger");
+    values[k] = (fmi2Integer)value;
+  }
+  return (fmi2Status)result;
+}
+
+fmi2Status fmi2SetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Integer values[]) {
+  int result = FMU_DONE;
+  for (size_t k = 0; k < n && result == FMU_DONE; ++k) {
+    result = fmu_access(fmu_of(c), fmu_set_integer(fmu_data_of(c), vr[k], values[k]), vr[k], "fmi2SetInteger");
+  }
+  return (fmi2Status)result;
+}
+
+/* Whether a call that reads or writes n variables of a type that no variable has is in order. */
+static fmi2Status fmu_no_values(fmi2Component c, size_t n, const char *type) {
+  return n == 0 ? fmi2OK : (fmi2Status)fmu_fail(fmu_of(c), "no variable has the type %s", type);
+}
+
+fmi2Status fmi2GetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Boolean values[]) {
+  (void)vr;
+  (void)values;
+  return fmu_no_values(c, n, "Boolean");
+}
+
+fmi2Status fmi2SetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Boolean values[]) {
+  (void)vr;
+  (void)values;
+  return fmu_no_values(c, n, "Boolean");
+}
+
+fmi2Status fmi2GetString(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2String values[]) {
+  (void)vr;
+  (void)values;
+  return fmu_no_values(c, n, "String");
+}
+
+fmi2Status fmi2SetString(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2String values[]) {
+  (void)vr;
+  (void)values;
+  return fmu_no_values(c, n, "String");
+}
+
+/* -- saved states --------------------------------------------------------------------------------------------- */
+
+fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *state) {
+  fmu_saved *saved = fmu_save(fmu_of(c));
+  if (saved == NULL) {
+    return (fmi2Status)fmu_fail(fmu_of(c), "no memory for a state");
+  }
+  free(*state);
+  *state = saved;
+  return fmi2OK;
+}
+
+fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
+  return fmu_restore(fmu_of(c), (const fmu_saved *)state)
+             ? fmi2OK
+             : (fmi2Status)fmu_fail(fmu_of(c), "the state was not saved by this FMU");
+}
+
+fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *state) {
+  (void)c;
+  free(*state);
+  *state = NULL;
+  return fmi2OK;
+}
+
+fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate state, size_t *size) {
+  (void)c;
+  *size = fmu_saved_size((const fmu_saved *)state);
+  return fmi2OK;
+}
+
+fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte bytes[], size_t size) {
+  const size_t needed = fmu_saved_size((const fmu_saved *)state);
+  if (size < needed) {
+    return (fmi2Status)fmu_fail(fmu_of(c), "a state takes %lu bytes", (unsigned long)needed);
+  }
+  memcpy(bytes, state, needed);
+  return fmi2OK;
+}
+
+fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size_t size, fmi2FMUstate *state) {
+  fmu_saved *saved = fmu_load(fmu_of(c), bytes, size);
+  if (saved == NULL) {
+    return (fmi2Status)fmu_fail(fmu_of(c), "these bytes are not a state of this FMU");
+  }
+  free(*state);
+  *state = saved;
+  return fmi2OK;
+}
+
+fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReference unknowns[], size_t n_unknowns,
+                                        const fmi2ValueReference knowns[], size_t n_knowns, const fmi2Real seed[],
+                                        fmi2Real sensitivity[]) {
+  const int status = fmu_directional(fmu_data_of(c), unknowns, n_unknowns, knowns, n_knowns, seed, sensitivity);
+  return (fmi2Status)fmu_access(fmu_of(c), status, n_unknowns ? unknowns[0] : 0, "directional derivative");
+}
+
+/* -- model exchange ------------------------------------------------------------------------------------------- */
+
+fmi2Status fmi2EnterEventMode(fmi2Component c) {
+  fmu_data_of(c)->phase = FMU_EVENT;
+  return fmi2OK;
+}
+
+fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *info) {
+  fmu_outcome outcome;
+  const int status = fmu_update(fmu_data_of(c), &outcome);
+  info->newDiscreteStatesNeeded = fmi2False;
+  info->terminateSimulation = outcome.terminated;
+  info->nominalsOfContinuousStatesChanged = fmi2False;
+  info->valuesOfContinuousStatesChanged = outcome.jumped;
+  info->nextEventTimeDefined = outcome.timed;
+  info->nextEventTime = outcome.next;
+  return (fmi2Status)fmu_result(fmu_of(c), status, "event");
+}
+
+fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c) {
+  fmu_data_of(c)->phase = FMU_CONTINUOUS;
+  return fmi2OK;
+}
+
+fmi2Status fmi2CompletedIntegratorStep(fmi2Component c, fmi2Boolean no_return, fmi2Boolean *enter_event_mode,
+                                       fmi2Boolean *terminate) {
+  (void)no_return;
+  *enter_event_mode = fmi2False;
+  *terminate = fmi2False;
+  return (fmi2Status)fmu_result(fmu_of(c), fmu_completed(fmu_data_of(c)), "completed step");
+}
+
+fmi2Status fmi2SetTime(fmi2Component c, fmi2Real time) {
+  fmu_data_of(c)->t = time;
+  fmu_touch(fmu_data_of(c));
+  return fmi2OK;
+}
+
+fmi2Status fmi2SetContinuousStates(fmi2Component c, const fmi2Real x[], size_t n) {
+  memcpy(fmu_data_of(c)->y, x, n * sizeof *x);
+  fmu_touch(fmu_data_of(c));
+  return fmi2OK;
+}
+
+fmi2Status fmi2GetDerivatives(fmi2Component c, fmi2Real derivatives[], size_t n) {
+  fmu_data *d = fmu_data_of(c);
+  int status = fmu_refresh(d);
+  status = status < 0 ? status : fmu_evaluate_rates(d);
+  memcpy(derivatives, d->rates, n * sizeof *derivatives);
+  return (fmi2Status)fmu_result(fmu_of(c), status, "derivatives");
+}
+
+fmi2Status fmi2GetEventIndicators(fmi2Component c, fmi2Real indicators[], size_t n) {
+  int status = fmu_refresh(fmu_data_of(c));
+  (void)n;
+  status = status < 0 ? status : fmu_guards(fmu_data_of(c), indicators);
+  return (fmi2Status)fmu_result(fmu_of(c), status, "event indicators");
+}
+
+fmi2Status fmi2GetContinuousStates(fmi2Component c, fmi2Real x[], size_t n) {
+  memcpy(x, fmu_data_of(c)->y, n * sizeof *x);
+  return fmi2OK;
+}
+
+fmi2Status fmi2GetNominalsOfContinuousStates(fmi2Component c, fmi2Real nominals[], size_t n) {
+  (void)c;
+  for (size_t i = 0; i < n; ++i) {
+    nominals[i] = 1.0;
+  }
+  return fmi2OK;
+}
+
+/* -- co-simulation -------------------------------------------------------------------------------------------- */
+
+fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t n,
+                                       const fmi2Integer orders[], const fmi2Real values[]) {
+  (void)vr;
+  (void)orders;
+  (void)values;
+  return n == 0 ? fmi2OK : (fmi2Status)fmu_fail(fmu_of(c), "inputs are constant in a step: no derivatives");
+}
+
+fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t n,
+                                        const fmi2Integer orders[], fmi2Real values[]) {
+  (void)vr;
+  (void)orders;
+  (void)values;
+  return n == 0 ? fmi2OK : (fmi2Status)fmu_fail(fmu_of(c), "derivatives of outputs are not available");
+}
+
+fmi2Status fmi2DoStep(fmi2Component c, fmi2Real point, fmi2Real size, fmi2Boolean no_return) {
+  int terminated;
+  const int result = fmu_step(fmu_of(c), point, size, &terminated);
+  (void)no_return;
+  return terminated ? fmi2Discard : (fmi2Status)result;
+}
+
+fmi2Status fmi2CancelStep(fmi2Component c) {
+  return (fmi2Status)fmu_fail(fmu_of(c), "steps are not asynchronous and cannot be canceled");
+}
+
+fmi2Status fmi2GetStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Status *value) {
+  (void)kind;
+  *value = fmi2OK;
+  return (fmi2Status)fmu_fail(fmu_of(c), "steps are not asynchronous: no status is pending");
+}
+
+fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Real *value) {
+  *value = fmu_data_of(c)->t;
+  return kind == fmi2LastSuccessfulTime ? fmi2OK : (fmi2Status)fmu_fail(fmu_of(c), "no real status of this kind");
+}
+
+fmi2Status fmi2GetIntegerStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Integer *value) {
+  (void)kind;
+  *value = 0;
+  return (fmi2Status)fmu_fail(fmu_of(c), "there is no integer status");
+}
+
+fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Boolean *value) {
+  *value = fmu_data_of(c)->phase == FMU_TERMINATED;
+  return kind == fmi2Terminated ? fmi2OK : (fmi2Status)fmu_fail(fmu_of(c), "no Boolean status of this kind");
+}
+
+fmi2Status fmi2GetStringStatus(fmi2Component c, const fmi2StatusKind kind, fmi2String *value) {
+  (void)kind;
+  *value = "";
+  return (fmi2Status)fmu_fail(fmu_of(c), "steps are not asynchronous: no status is pending");
+}
+
+#endif
