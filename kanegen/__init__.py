@@ -1,6 +1,8 @@
 """kanegen: constrained mechanical systems in SymPy, compiled to fast C solvers by Kane's method."""
 
-from kanegen import interop as interop
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from kanegen import plot as plot
 from kanegen import results as results
 from kanegen import shapes as shapes
@@ -8,9 +10,6 @@ from kanegen._version import __version__ as __version__
 from kanegen.backends.cython.toolchain import CompilerOptions as CompilerOptions
 from kanegen.derivation import Equations as Equations
 from kanegen.derivation import derive as derive
-from kanegen.emission.casadi import emit_casadi as emit_casadi
-from kanegen.emission.fmu import export_fmu as export_fmu
-from kanegen.emission.project import emit as emit
 from kanegen.errors import BuildError as BuildError
 from kanegen.errors import DerivationError as DerivationError
 from kanegen.errors import KanegenError as KanegenError
@@ -49,3 +48,29 @@ from kanegen.solve import Solver as Solver
 from kanegen.solve import animate as animate
 from kanegen.solve import load as load
 from kanegen.verification import verify as verify
+
+if TYPE_CHECKING:
+    from kanegen import interop as interop
+    from kanegen.emission.casadi import emit_casadi as emit_casadi
+    from kanegen.emission.fmu import export_fmu as export_fmu
+    from kanegen.emission.project import emit as emit
+
+_ON_USE = {
+    "emit": "kanegen.emission.project",
+    "emit_casadi": "kanegen.emission.casadi",
+    "export_fmu": "kanegen.emission.fmu",
+}
+"""Functions that take time to import, and their modules: writing projects is not what most programs do."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is not needed to build and solve on its first use."""
+    if name == "interop":
+        return import_module("kanegen.interop")
+    if name in _ON_USE:
+        return getattr(import_module(_ON_USE[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ON_USE, "interop"})
