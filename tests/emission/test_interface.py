@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ccompile import C_COMPILER, COMPILERS
+from checkout import ROOT
 from feedback_models import sampled, sampled_model
 from messages import raises
 from state_models import cart
@@ -240,6 +242,33 @@ def test_the_class_for_cpp(crank: Path) -> None:
         done = subprocess.run(command, cwd=crank, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     assert subprocess.run([crank / "hosted"], check=False).returncode == 0
+
+
+def compiled(folder: Path, source: str, *others: str) -> str:
+    """What a program prints that uses the project in ``folder``."""
+    (folder / "shown.c").write_text(source, encoding="utf-8")
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", "-Wno-empty-body"]
+    command = [C_COMPILER.command, *flags, "shown.c", *others, "-o", "shown", "-lm"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return subprocess.run([folder / "shown"], check=True, capture_output=True, text=True).stdout
+
+
+def test_the_host_of_the_page(crank: Path) -> None:
+    page = (ROOT / "docs" / "standalone.md").read_text(encoding="utf-8")
+    (host,) = [block for block in re.findall(r"```c\n(.*?)```", page, re.DOTALL) if "int main" in block]
+    text = compiled(crank, host, "slider_crank.c")
+    changed = solver_for("slider_crank").with_parameters(tau=4.0)
+    run = changed.integrate((0.0, 1.0), *_start("slider_crank"), method="rk4", step=0.001)
+    assert float(text.split()[2]) == pytest.approx(run.q[-1, 0], rel=1e-5)  # of the digits that are printed
+
+
+@pytest.mark.parametrize("name", ["slider_crank", "lqr_cart_pole", "struck_four_bar"])
+def test_the_lines_of_the_readme_compile(name: str, tmp_path: Path) -> None:
+    folder = kg.emit(model_of(name), tmp_path / "project", name="shown_model", functions=["rhs"])
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    include, lines = re.findall(r"```c\n(#include[^\n]*)\n(.*?)```", text, re.DOTALL)[0]
+    compiled(folder, f"#include <stddef.h>\n{include}\nint main(void)\n{{{lines} return 0; }}", "shown_model.c")
 
 
 def test_what_a_step_cannot_do_is_named(tmp_path: Path) -> None:
