@@ -27,7 +27,7 @@ from kanegen.cli.arguments import (
     start_option,
 )
 from kanegen.emission.methods import STEP_METHODS
-from kanegen.emission.options import MATHS
+from kanegen.emission.options import ITERATIONS, MATHS
 from kanegen.emission.targets import TARGETS, C, emit_for
 from kanegen.errors import VerificationError
 from kanegen.precision import PRECISIONS
@@ -79,6 +79,9 @@ def build(file: ModelFile, **options: Any) -> None:
     "--method", default="auto", show_default=True, help=f"Method of the step: auto, {', '.join(STEP_METHODS)}, none."
 )
 @click.option("--projections", type=int, help="Newton iterations onto the constraints after each step.")
+@click.option(
+    "--iterations", type=int, default=ITERATIONS, show_default=True, help="For the contact impulses of a step."
+)
 @click.option("--single-header", is_flag=True, help="Write one file, NAME.h.")
 def emit(
     file: ModelFile,

@@ -41,11 +41,26 @@ def slider_crank(folder: Path, **options: Any) -> Path:
 def test_the_demo_runs_plant_and_controller(tmp_path: Path) -> None:
     program = make(slider_crank(tmp_path), "realtime")
     text = output(program, "0.2", "0.002")
+    assert "at t = 0.2 s, y =" in text
     assert "crank: 100 steps of 0.002 s" in text
     for words in ("delay of waking up", "step and exchange", "99.9 %", "missed deadlines: ", " of 100", "#"):
         assert words in text
     assert "usage" in output(program, "-1", status=1)
     assert "usage" in output(program, "1", "0", status=1)
+
+
+def test_the_controller_brings_the_energy_to_its_target(tmp_path: Path) -> None:
+    # E = E_f + (E0 - E_f) exp(-t) with controls without delay; a busy machine delays samples, and nothing diverges.
+    module = example("energy_servo")
+    start = dict(zip(("theta1", "theta2", "u1", "u2"), (*module.INITIAL["q"], *module.INITIAL["u"]), strict=True))
+    folder = kg.emit(module.model(), tmp_path / "project", values=start, name="m")
+    text = output(make(folder, "realtime"), "1.5")
+    (line,) = (line for line in text.splitlines() if line.startswith("at t = 1.5 s, y ="))
+    y = [float(x) for x in line.split("=")[2].split()]
+    energy = kg.build(module.model()).energy
+    before, after = (float(energy(0.0, x[:2], x[2:])) for x in (list(start.values()), y))
+    target = module.DEFAULTS["E_f"]
+    assert abs(after - target) < 0.5 * abs(before - target)
 
 
 def test_the_bench_counts_steps_and_times(tmp_path: Path) -> None:

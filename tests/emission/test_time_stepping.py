@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import feedback_models as feedback
 import numpy as np
 import pytest
 import sympy as sm
@@ -192,6 +193,37 @@ def test_constraints_states_and_outputs(tmp_path: Path) -> None:
     # The work of the mean forces, with the speed in the middle of each step, is the energy that impacts lose.
     assert work == pytest.approx(energy, abs=2e-2)
     assert force > 1e3
+
+
+LAWS = """
+  if (m_init(&x, NULL) != m_OK) return 1;
+  for (int k = 0; k < 1500; k++) {
+    double outputs[m_N_OUTPUTS];
+    if (m_step(&x, NULL, 0.001) != m_OK || m_outputs(&x, outputs) != m_OK) return 2;
+    if (k % 50 == 49) {
+      printf("%.17g %.17g %.17g %.17g %.17g\\n", x.t, x.y[m_Q_x], x.y[m_Q_y], x.y[m_N_Q + m_N_U], outputs[0]);
+    }
+  }"""
+
+
+def test_laws_of_inputs_act_in_steps_with_contacts(tmp_path: Path) -> None:
+    law = -feedback.k * (feedback.x - feedback.a) - feedback.c * feedback.v
+    pull = kg.Input(feedback.F, law=law, saturation=feedback.most, dead_band=feedback.band)
+    model = feedback.particle(
+        (feedback.F, -20 + feedback.F / 2),
+        inputs=[pull],
+        states={feedback.a: -feedback.a + feedback.y},
+        contacts=[kg.Unilateral(feedback.y, kg.Restitution(0.5), name="floor")],
+        outputs={"force": feedback.F},
+        parameters={feedback.k: 40, feedback.c: 1, feedback.most: 9, feedback.band: 1},
+    )
+    q, u, s = [1.0, 0.4], [0.0, 0.0], [0.2]
+    start = {"x": q[0], "y": q[1], "v": u[0], "w": u[1], "a": s[0]}
+    rows = np.array(run(model, tmp_path, LAWS, values=start))
+    exact = kg.build(model).integrate((0.0, 1.5), q, u, s0=s, t_eval=rows[:, 0], rtol=1e-9, atol=1e-11)
+    assert rows[:, 1:3] == pytest.approx(exact.q, abs=5e-3)
+    assert rows[:, 3] == pytest.approx(exact.s[:, 0], abs=5e-3)
+    assert np.abs(rows[:, 4]).max() == pytest.approx(9.0)
 
 
 # --- refusals ------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from contact_models import Sledge
 from contact_rows import BILATERAL, COMPLIANT, LOAD, RESTITUTION, STABILIZED, Case, Contact, spd
 from hypothesis import assume, given, settings
 from hypothesis import strategies as some
@@ -274,6 +275,58 @@ def test_second_order_while_modes_do_not_change(stepper: Callable[..., Stepper])
     q, u = (*start["q"], radius * np.sin(tilt)), (*start["u"], radius * np.cos(tilt) * rate)
     found = errors(stepper(model), kg.build(model), 1.0, q, u, (4e-3, 2e-3, 1e-3))
     assert np.log2(np.divide(found[:-1], found[1:])) == pytest.approx([2.0, 2.0], abs=0.1)
+
+
+def sledge_contacts(sledge: Sledge, mu: float) -> dict[str, Any]:
+    """The contacts of the sledge that need no events, with the laws that are not rigid or have no gap."""
+    gaps, slips = sledge.gaps, sledge.slips
+    height = sledge.q[1]
+    return {
+        "stop": kg.Unilateral(gaps["stop"], kg.Stabilized(damping=30, stiffness=100), name="stop"),
+        "spring": kg.Unilateral(gaps["spring"], kg.KelvinVoigt(50, 3), name="spring"),
+        "ratchet": kg.Unilateral(gaps["ratchet"], kg.Stabilized(damping=9), name="ratchet"),
+        "brake": kg.Friction(slips["brake"], kg.Coulomb(0.5), 2 + height**2, "brake"),
+        "guide": kg.Friction(slips["guide"], kg.Coulomb(mu), kg.Bilateral(gaps["guide"]), "guide"),
+        "hook": kg.Latch("hook", gaps["guide"], closed=True),
+    }
+
+
+@pytest.mark.parametrize("names", [("stop", "spring", "ratchet", "brake"), ("guide",), ("hook",)])
+def test_other_laws_and_constraints_converge(stepper: Callable[..., Stepper], names: tuple[str, ...]) -> None:
+    # With a rheonomic constraint; x, theta and their rates satisfy it and the guide.
+    sledge = Sledge()
+    y, phi, y_rate, swing = 0.3, 0.8, -0.1, 0.1
+    x, x_rate = y * phi / 4, (y_rate * phi + y * swing) / 4 + 1 / 3
+    theta = y**2 / 3 / x
+    turn = (2 * y * y_rate / 3 - x_rate * theta) / x
+    c, s = np.cos(theta), np.sin(theta)
+    u = [c * x_rate + s * y_rate, -s * x_rate + c * y_rate, turn, swing]
+    known, values = sledge_contacts(sledge, mu=0.02), dict(sledge.description["parameters"])
+    model = sledge.model(
+        name="_".join(("sledge", *names)),
+        contacts=[known[name] for name in names],
+        inputs=(),
+        events=[],
+        impulses={},
+        outputs={},
+        parameters=values | ({"omega": 0.1} if "ratchet" in names else {}),
+    )
+    found = errors(stepper(model), kg.build(model), 0.5, [x, y, theta, phi], u, (1e-2, 1e-3, 1e-4))
+    assert found[0] < 0.02
+    assert found[1] < 0.3 * found[0]
+    assert found[2] < 0.3 * found[1]
+
+
+def test_biped_strikes_the_ground_with_flat_feet(stepper: Callable[..., Stepper]) -> None:
+    # Heel and toe of light feet, strongly coupled: impacts, sliding and sticking of four contacts.
+    module = example("biped")
+    solver = module.build()
+    q, u = module.start(solver, 0)
+    motion = stepper(module.model())(0.5, 1e-4, q, u, sweeps=20, states=[0.0])
+    assert motion.status == 0
+    exact = solver.integrate((0.0, 0.5), q, u, s0=[0.0], rtol=1e-7, atol=1e-9, t_eval=motion.t)
+    assert np.abs(motion.q - exact.q).max() < 2e-3
+    assert min(module.sole_heights(state).min() for state in motion.q[::20]) > -1e-4
 
 
 def test_penetration_vanishes_and_does_not_grow(stepper: Callable[..., Stepper]) -> None:

@@ -60,18 +60,20 @@ class Stepper:
         t: float = 0.0,
         parameters: Mapping[str, float] | None = None,
         inputs: ArrayLike = (),
+        states: ArrayLike = (),
     ) -> Steps:
         n, n_q = round(span / step), len(self.model.coordinates)
         known = {str(k): v for k, v in self.model.parameters.items()} | dict(parameters or {})
         p = np.array([known[name] for name in self.parameters], self.real)
-        y = np.array([*np.ravel(q), *np.ravel(u)], self.real)
-        r = np.array([*np.ravel(inputs), *np.zeros(self.n_rows)], self.real)
+        y = np.array([*np.ravel(q), *np.ravel(u), *np.ravel(states)], self.real)
+        r = np.array([*np.ravel(inputs), *np.zeros(self.n_rows), *np.ravel(states)], self.real)
         impulses = np.zeros(self.n_rows, self.real)
-        states, forces = np.zeros((n, len(y)), self.real), np.zeros((n, self.n_rows), self.real)
-        arrays = [x.ctypes.data_as(ctypes.c_void_p) for x in (p, y, r, impulses, states, forces)]
+        motion, forces = np.zeros((n, len(y)), self.real), np.zeros((n, self.n_rows), self.real)
+        arrays = [x.ctypes.data_as(ctypes.c_void_p) for x in (p, y, r, impulses, motion, forces)]
         status = self.run(n, sweeps, t, step, *arrays)
         times = t + step * np.arange(1, n + 1)
-        return Steps(status, times, states[:, :n_q], states[:, n_q:], forces)
+        end = n_q + len(self.model.speeds)
+        return Steps(status, times, motion[:, :n_q], motion[:, n_q:end], forces)
 
 
 class FrozenStepper:
