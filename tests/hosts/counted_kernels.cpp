@@ -3,62 +3,8 @@
  * Every function returns the number of additions, products, divisions, roots, magnitudes and comparisons of one call,
  * or the status if the kernel refuses.
  */
-#include <cfloat>
-#include <cmath>
-#include <cstddef>
-#include <cstring>
+#include "counted.h"
 
-static long operations = 0;
-
-struct kg_real {
-  double value;
-  kg_real() = default;
-  kg_real(double x) : value(x) {}
-  kg_real(int x) : value(x) {}
-  explicit operator double() const { return value; }
-  explicit operator int() const { return (int)value; }
-  explicit operator ptrdiff_t() const { return (ptrdiff_t)value; }
-};
-
-static inline double counted(double x) {
-  ++operations;
-  return x;
-}
-static inline bool judged(bool x) {
-  ++operations;
-  return x;
-}
-#define OPERATOR(op)                                                                                         \
-  static inline kg_real operator op(kg_real x, kg_real y) { return kg_real(counted(x.value op y.value)); } \
-  static inline kg_real &operator op##=(kg_real &x, kg_real y) { return x = x op y; }
-#define COMPARISON(op) \
-  static inline bool operator op(kg_real x, kg_real y) { return judged(x.value op y.value); }
-OPERATOR(+)
-OPERATOR(-)
-OPERATOR(*)
-OPERATOR(/)
-COMPARISON(<)
-COMPARISON(>)
-COMPARISON(<=)
-COMPARISON(>=)
-COMPARISON(==)
-COMPARISON(!=)
-static inline kg_real operator-(kg_real x) { return kg_real(-x.value); }
-static inline kg_real counted_magnitude(kg_real x) { return kg_real(counted(std::fabs(x.value))); }
-static inline kg_real counted_root(kg_real x) { return kg_real(counted(std::sqrt(x.value))); }
-static inline kg_real counted_larger(kg_real x, kg_real y) { return x > y ? x : y; }
-static inline kg_real counted_smaller(kg_real x, kg_real y) { return x < y ? x : y; }
-static inline bool counted_isfinite(kg_real x) { return judged(std::isfinite(x.value)); }
-
-#define KG_REAL_DEFINED
-#define KG_C(x) kg_real(x)
-#define KG_ABS(x) counted_magnitude(x)
-#define KG_SQRT(x) counted_root(x)
-#define KG_MIN(x, y) counted_smaller(x, y)
-#define KG_MAX(x, y) counted_larger(x, y)
-#define KG_ISFINITE(x) counted_isfinite(x)
-#define KG_EPSILON kg_real(DBL_EPSILON)
-#define KG_TINY kg_real(DBL_MIN)
 #include "kg_control.h"
 #include "kg_generalized.h"
 #include "kg_linalg.h"

@@ -1,0 +1,182 @@
+"""Emitted code in every language and compiler, under tools that watch programs, and beside the Python module."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+from ccompile import HOSTS, host_source
+from emitted import CASES, LANGUAGES, STRICT, Case, Project, Projects, missing
+from systems import model_of
+
+import kanegen as kg
+from kanegen.backends.cython import CompilerOptions
+
+pytestmark = pytest.mark.target
+
+STEPS = 256
+STEP = 1.0 / 1024.0
+"""The step of emitted_steps.c: a power of two, so that the times of steps are exact."""
+
+SAME_FLAGS = CompilerOptions(steppers=CompilerOptions().kernel)
+"""By default, the loops of the module contract products and sums, and its kernels do not."""
+
+OTHER_STEPS = {
+    "bouncing_ball": "its step is that of time stepping",
+    "sampled_pid": "the solver ends steps at samples",
+    "n_link_pendulum": "the solver integrates momenta",
+}
+"""Examples whose emitted steps are not those of solver.integrate, with the reasons. The right-hand sides are equal."""
+
+EACH = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def require(*tools: str) -> None:
+    absent = missing(*tools)
+    if absent:
+        pytest.skip(f"{absent} is not installed")
+
+
+def host(project: Project, name: str, *flags: str, command: tuple[str, ...] = STRICT, steps: int = STEPS) -> str:
+    """A program of tests/hosts with the project, as the command that runs it."""
+    (project.folder / name).write_text(host_source(name), encoding="utf-8")
+    defines = (f"-DNAME={project.name}", f"-DSTEPS={steps}")
+    return project.compile(command, (name, f"{project.name}.c"), f"{name.split('.')[0]}_program", *defines, *flags)
+
+
+# -- languages ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@EACH
+def test_the_selftest_passes(case: Case, language: str, projects: Projects) -> None:
+    command = LANGUAGES[language]
+    require(command[0])
+    for precision in ("double", "float") if language in ("gcc C99", "tcc C99", "clang++ C++11") else ("double",):
+        project = projects.get(case, precision)
+        project.run(project.selftest(command))
+
+
+def test_models_and_precisions_link_into_one_program(projects: Projects) -> None:
+    parts = [
+        projects.get(Case(name), precision)
+        for name in ("slider_crank", "cart_pole")
+        for precision in ("double", "float")
+    ]
+    folder = parts[0].folder.parent
+    names = tuple(part.name for part in parts)
+    main = "".join(f"int {name}_selftest(void);\n" for name in names)
+    main += f"int main(void) {{ return {' + '.join(f'{name}_selftest()' for name in names)}; }}\n"
+    (folder / "all.c").write_text(main, encoding="utf-8")
+    everything = Project(folder, "all", parts[0].case)
+    sources = [f"{part.folder.name}/{part.name}{kind}.c" for part in parts for kind in ("", "_selftest")]
+    program = everything.compile(STRICT, ("all.c", *sources), "all", "-O1", "-DKG_SELFTEST_NO_MAIN")
+    assert len(re.findall("functions agree", everything.run(program))) == len(parts)
+
+
+# -- symbols and memory -------------------------------------------------------------------------------------------
+
+
+@EACH
+def test_symbols_begin_with_the_name_and_nothing_is_global_data(case: Case, projects: Projects) -> None:
+    project = projects.get(case)
+    for flags in ((), ("-DKG_TABLE",)):
+        project.run(*STRICT, "-O1", "-fno-pic", *flags, "-c", f"{project.name}.c", "-o", "symbols.o")
+        symbols = [line.split()[-2:] for line in project.run("nm", "symbols.o").splitlines()]
+        public = [name for kind, name in symbols if kind.isupper() and kind not in "UW"]
+        assert public
+        assert all(name.startswith(f"{project.name}_") for name in public), public
+        assert [name for kind, name in symbols if kind in "bBdDcC"] == []
+        called = {name for kind, name in symbols if kind == "U"}
+        assert not called & {"malloc", "calloc", "realloc", "free", "__errno_location", "setlocale", "printf"}
+
+
+@EACH
+def test_no_step_allocates_and_copied_contexts_rewind(case: Case, projects: Projects) -> None:
+    project = projects.get(case)
+    wrapped = [f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "realloc", "free")]
+    lines = project.run(host(project, "emitted_steps.c", "-O1", "-DCOUNT_ALLOCATIONS", *wrapped)).splitlines()
+    assert lines[:2] == ["allocations 0", "rewound 1"]
+
+
+@EACH
+def test_every_step_takes_the_same_operations(case: Case, projects: Projects) -> None:
+    require("g++")
+    project = projects.get(case)
+    counted = project.folder / "counted"
+    counted.mkdir(exist_ok=True)
+    text = (project.folder / f"{project.name}.h").read_text(encoding="utf-8")
+    scalar = f"typedef double {project.name}_real;"
+    assert scalar in text
+    header = text.replace(scalar, f"typedef kg_real {project.name}_real;")
+    (counted / f"{project.name}.h").write_text(header, encoding="utf-8")
+    shutil.copy(project.folder / f"{project.name}.c", counted)
+    defines = (f"-DNAME={project.name}", f"-DSTEPS={STEPS}", "-Icounted", "-I.", f"-I{HOSTS}")
+    program = project.compile(
+        ("g++", "-std=c++11", "-O1"), (str(HOSTS / "counted_steps.cpp"),), "counted_steps", *defines
+    )
+    counts = [int(line) for line in project.run(program).split()]
+    assert len(counts) == STEPS
+    assert min(counts) > 0
+    assert min(counts) == max(counts)
+
+
+# -- tools --------------------------------------------------------------------------------------------------------
+
+
+@EACH
+def test_sanitizers_find_nothing(case: Case, projects: Projects) -> None:
+    project = projects.get(case)
+    flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
+    project.run(project.selftest(STRICT, *flags))
+    project.run(host(project, "emitted_steps.c", *flags, steps=32))
+
+
+@pytest.mark.parametrize("example", ["slider_crank", "bouncing_ball", "sampled_pid"])
+def test_simulations_in_threads_do_not_disturb_each_other(example: str, projects: Projects) -> None:
+    flags = ("-fsanitize=thread", "-g", "-O1", "-pthread")
+    program = host(projects.get(Case(example)), "emitted_threads.c", *flags, command=("gcc", "-std=c99"), steps=100)
+    assert projects.get(Case(example)).run(program) == "equal 1\n"
+
+
+@EACH
+def test_valgrind_finds_nothing(case: Case, projects: Projects) -> None:
+    require("valgrind")
+    project = projects.get(case)
+    check = ("valgrind", "--quiet", "--error-exitcode=9", "--leak-check=full")
+    project.run(*check, project.selftest(STRICT, "-g", "-O1"))
+    project.run(*check, host(project, "emitted_steps.c", "-g", "-O1", steps=32))
+
+
+# -- the same bits as the Python module ---------------------------------------------------------------------------
+
+
+def numbers(lines: list[str], what: str) -> np.ndarray[Any, Any]:
+    bits = [int(line.split()[1], 16) for line in lines if line.split()[0] == what]
+    return np.array(bits, dtype=np.uint64).view(np.float64)
+
+
+@EACH
+def test_bits_are_those_of_the_python_module(case: Case, projects: Projects) -> None:
+    project = projects.get(case)
+    solver = kg.build(model_of(case.example), form=case.form, compiler=SAME_FLAGS)
+    flags = (*SAME_FLAGS.common, *SAME_FLAGS.kernel)
+    lines = project.run(host(project, "emitted_steps.c", *flags)).splitlines()
+    t, y, dydt = numbers(lines, "t")[0], numbers(lines, "y"), numbers(lines, "dydt")
+    d = solver.description
+    q, u, s = np.split(y, np.cumsum([len(d.coordinates), len(d.speeds)]))
+    states = {"s": s} if len(s) else {}
+    r = None if d.laws else project.start.get("r")
+    if not d.laws:
+        np.testing.assert_array_equal(dydt, np.concatenate(solver.rhs(t, q, u, r, **states)))
+    if case.example not in OTHER_STEPS:
+        start = {key: project.start[key[0]] for key in ("q0", "u0", "s0") if project.start.get(key[0])}
+        t0 = project.start.get("t") or 0.0
+        solution = solver.integrate((t0, t0 + STEPS * STEP), r=r, method="rk4", step=STEP, **start)
+        assert t == solution.t[-1]
+        np.testing.assert_array_equal(
+            y, np.concatenate([solution.q[-1], solution.u[-1], *([solution.s[-1]] if len(s) else [])])
+        )
