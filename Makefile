@@ -44,7 +44,7 @@ bench-pages: $(VENV)/dev.stamp
 bench: $(VENV)/demo.stamp
 	$(BIN)/kanegen bench --full
 
-pictures: $(VENV)/dev.stamp
+pictures: $(VENV)/targets.stamp
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_notebook.py
 

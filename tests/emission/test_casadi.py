@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from accelerated_models import chain
 from checkout import EXAMPLES
 from messages import raises
 from systems import initial, model_of
@@ -265,6 +266,19 @@ def test_redundant_constraints_have_a_jacobian() -> None:
     np.testing.assert_allclose(value(f, given), value(plain, given), rtol=1e-10)
     assert not casadi.Importer(path, "dll").has_function(f"adj1_{stem}_dynamics")
     assert "redundant" in casadi_files(doubled, form="pseudoinverse")[f"{stem}_casadi.c"]
+
+
+def test_loads_in_accelerations_that_make_the_matrix_unsymmetric() -> None:
+    model = chain("follower").model
+    stem, path = made(model)
+    f, random = casadi.external(f"{stem}_dynamics", path), np.random.default_rng(4)
+    given = [random.uniform(0.2, 1.0, f.size1_in(k)) for k in range(3)]
+    blocks = f.jacobian().call([*given, casadi.DM(*f.size_out(0))])
+    for k, block in enumerate(blocks):
+        if given[k].size:
+            close(block, differences(f, given, k))
+    assert not casadi.Importer(path, "dll").has_function(f"adj1_{stem}_dynamics")
+    assert "unsymmetric" in casadi_files(model)[f"{stem}_casadi.c"]
 
 
 # -- use by CasADi ---------------------------------------------------------------------------------------------

@@ -32,7 +32,14 @@ def blocks() -> Iterator[tuple[str, str]]:
 
 
 BLOCKS = dict(blocks())
-PROGRAMS = [name for name, code in BLOCKS.items() if "import kanegen" in code and name.split("[")[0] not in TESTED]
+HOSTS = ("casadi", "jax")
+"""Packages that programs of the documentation may need, and that tests with the marker ``target`` have."""
+
+PROGRAMS = [
+    pytest.param(name, marks=[pytest.mark.target] * any(f"import {host}" in code for host in HOSTS))
+    for name, code in BLOCKS.items()
+    if "import kanegen" in code and name.split("[")[0] not in TESTED
+]
 
 
 def calls(tree: ast.AST) -> Iterator[tuple[Any, ast.Call]]:

@@ -74,7 +74,7 @@ def test_the_page_on_results_runs(tmp_path: Path) -> None:
 
 def test_the_start_of_the_page_on_integration_runs() -> None:
     text = (ROOT / "docs" / "integration.md").read_text(encoding="utf-8")
-    (program,) = (code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "import" in code)
+    program, *_ = (code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "import" in code)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -109,7 +109,9 @@ def casadi_files(
     digest = fingerprint(system, f"casadi {options!r} {prefix} {gains}")
     kernel: dict[str, Any] = kernel_context(program, digest=digest, options_text=generated.options)
     kernel |= {"stem": prefix, "table_guard": TABLE, "headers": ["kg_model.h", *kernel["headers"][1:]]}
-    context = {**kernel, **_context(generated, kernel["entries"], made, functions, gains)}
+    units = {name: unit.si for name, unit in model.all_units.items()}
+    arguments = _legends(generated.description, units)
+    context = {**kernel, **_context(generated, kernel["entries"], made, functions, gains), "arguments": arguments}
     code = render("kernel.c.jinja", **context)
     files = {f"{prefix}_casadi.c": render("casadi/functions.c.jinja", **context, kernel=code)}
     files |= include_closure(files, runtime_headers())
@@ -169,7 +171,6 @@ def _context(
     found = {entry.title: entry for entry in kernel}
     return {
         "functions": functions,
-        "arguments": _legends(made, generated.description),
         "missing": [(each.values.name, each.reason) for each in made if each.reason is not None],
         "timed": len(made[0].arguments) == 4,
         "n_q": len(symbols.coordinates),
@@ -190,20 +191,20 @@ def _context(
     }
 
 
-def _legends(made: Sequence[Differentiated], description: Description) -> list[tuple[str, str, Sequence[str]]]:
-    """The arguments and values of the functions, with the names of their entries."""
-    outputs = [
-        name if not shape else f"{name}[{k}]" for name, shape in description.outputs.items() for k in range(prod(shape))
-    ]
-    state = (*description.coordinates, *description.speeds, *description.states)
+def _legends(d: Description, units: Mapping[str, str]) -> list[tuple[str, str, list[str]]]:
+    """The arguments and values of the functions, with the names of their entries and, where known, their SI units."""
     entries = [
-        ("x", "coordinates, speeds, states", state),
-        ("u", "inputs", description.inputs),
-        ("p", "parameters", description.parameters),
-        ("y", "outputs", outputs),
-        ("c", "residuals of the constraints", description.constraints.levels),
+        ("x", "coordinates, speeds, states", [*d.coordinates, *d.speeds, *d.states]),
+        ("u", "inputs", d.inputs),
+        ("p", "parameters", d.parameters),
+        ("y", "outputs", [name for name, shape in d.outputs.items() for _ in range(prod(shape))]),
+        ("c", "residuals of the constraints", d.constraints.levels),
     ]
-    return [entry for entry in entries if entry[2]]
+    return [
+        (name, title, [f"{label} ({units[label]})" if units.get(label) else label for label in labels])
+        for name, title, labels in entries
+        if labels
+    ]
 
 
 def _array(declaration: str, values: Sequence[int]) -> str:
