@@ -16,6 +16,7 @@ from kanegen.emission.amalgamation import amalgamated
 from kanegen.emission.example import Example, LawClock, context_of_laws
 from kanegen.emission.interface import STATUSES, Interface, interface_of
 from kanegen.emission.options import EmitOptions
+from kanegen.emission.ranges import require_range
 from kanegen.emission.step import Step, step_of
 from kanegen.emission.words import equations_in_words
 from kanegen.program.passes.count import operation_count
@@ -68,8 +69,7 @@ class ProjectFiles:
         gains = example.stabilization.gains
         description = generated.description
         ui = interface_of(generated.program, description, kernel["entries"], known, units, example.start_time, gains)
-        for name, value in known.items():
-            generated.program.precision.require(value, f"the value {value} of {name}")
+        require_range(generated.program, known, gains)
         step = step_of(options, ui, description)
         return cls(generated, options, digest, example, ui, step, kernel, emitted_features(description))
 

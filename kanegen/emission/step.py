@@ -106,10 +106,16 @@ class Step:
         return self.method.stages * self.n_y
 
     @property
+    def changes_in_place(self) -> bool:
+        """Whether the argument of a stage may replace its change in y_new, which every stage writes anew."""
+        return self.method.name != "semi_implicit_euler"
+
+    @property
     def context_values(self) -> int:
         """Length of what a step needs in the context: the rounding errors, y_new, stages, contacts, the projection."""
         of_contacts = self.contacts.memory + len(self.contacts.rows) if self.contacts else 0
-        own = self.n_y * (1 + 2 * self.is_compensated) + self.memory + of_contacts
+        of_rounding = (1 if self.changes_in_place else 2) * self.is_compensated
+        own = self.n_y * (1 + of_rounding) + self.memory + of_contacts
         return 1 + own + (self.project.memory if self.project else 0)
 
     @property

@@ -18,8 +18,8 @@
 #ifndef KG_REAL_DEFINED
 #ifdef KG_FLOAT
 typedef float kg_real;
-#define KG_C(x) x##f
-#define KG_BY_PRECISION(in_double, in_float) in_float##f
+#define KG_C(x) x##F
+#define KG_BY_PRECISION(in_double, in_float) in_float##F
 #define KG_EPSILON FLT_EPSILON
 #define KG_TINY FLT_MIN
 #define KG_ASIN(x) asinf(x)
