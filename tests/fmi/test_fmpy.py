@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -203,3 +206,13 @@ def test_a_binary_from_the_sources(version: str, fmpy: ModuleType, tmp_path: Pat
     )
     end = np.array([result[-1][x] for x in NAMES["slider_crank"]])
     assert np.abs(end - final(solved("slider_crank", 1.0, method="rk4", step=fmus.STEP))).max() < 1e-9
+
+
+def test_the_programs_of_the_page(fmpy: ModuleType, tmp_path: Path) -> None:
+    page = (fmus.ROOT / "docs" / "fmi.md").read_text(encoding="utf-8")
+    program = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    program = program.replace('"build_examples"', repr(str(fmus.EXAMPLES)))
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    *_, same = done.stdout.split()
+    assert abs(float(same)) < 1e-4  # FMPy integrates with a tolerance of 1e-4 times a factor

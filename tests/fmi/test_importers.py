@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
 import fmus
 import numpy as np
 import pytest
+from ccompile import C_COMPILER, SANITIZING
 from fmus import CASES, VERSIONS, Fmu, components, fmu_of
 from systems import initial, model_of, solver_for
 
@@ -215,6 +217,34 @@ def test_the_importer_in_c_saves_and_restores_states(name: str, version: str) ->
     straight, again, moved = fmu_of(name, version).run("rollback", 800, components(name))
     assert straight == again == moved
     assert close(straight, final(name, 0.8))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", ["slider_crank", "dc_motor_arm"])
+def test_model_exchange_in_c(name: str, version: str) -> None:
+    """The classical method of the importer makes the steps of the solver; coefficients are rounded in another order."""
+    fmu = fmu_of(name, version)
+    end, _ = fmu.run("exchange", 500, components(name))
+    assert close(end, final(name, 0.5), 1e-11)
+
+
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
+
+
+@pytest.mark.skipif(C_COMPILER not in SANITIZING, reason="the sanitizers of the C compiler are not installed")
+@pytest.mark.parametrize(("name", "version"), [("bouncing_ball", "2.0"), ("sampled_pid", "3.0")])
+def test_no_error_of_memory(name: str, version: str) -> None:
+    """Both kinds of simulation with events, saved states and derivatives, under the address sanitizer."""
+    fmu, library = fmu_of(name, version), fmus.folder() / f"{name}_sanitized.so"
+    units = [str(fmu.folder / "sources" / f"{name}{part}.c") for part in ("", "_fmu")]
+    flags = ["-std=c99", "-O0", *SANITIZERS, "-fPIC", "-shared", "-fvisibility=hidden"]
+    prefixes = [f"-DFMI{v}_OVERRIDE_FUNCTION_PREFIX" for v in (2, 3)]
+    subprocess.run([C_COMPILER.command, *flags, *prefixes, *units, "-o", str(library), "-lm"], check=True)
+    program = fmus.importer(version, *SANITIZERS)
+    for what in ("rollback", "pair", "exchange"):
+        rows = fmu.run(what, 800, components(name), library, program)
+        if what != "pair":
+            assert close(rows[0], final(name, 0.8), 1e-2)  # the importer locates events at the ends of its steps
 
 
 def test_two_instances_do_not_disturb_each_other() -> None:

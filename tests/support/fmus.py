@@ -56,6 +56,11 @@ class Fmu:
     def library(self) -> Path:
         return next((self.folder / "binaries").rglob("*.so"))
 
+    @property
+    def indicators(self) -> int:
+        """The number of event indicators."""
+        return sum(name.startswith("event_indicator.") for name in self.variables())
+
     def variables(self) -> dict[str, dict[str, str]]:
         """The attributes of the variables by name."""
         elements = self.root.find("ModelVariables")
@@ -71,11 +76,22 @@ class Fmu:
         known = self.variables()
         return [int(known[name]["valueReference"]) for name in names]
 
-    def run(self, what: str, count: int, names: tuple[str, ...], step: float = STEP) -> list[list[float]]:
-        """Rows of numbers that the importer in C prints (tests/fmi/importer.c)."""
+    def run(
+        self,
+        what: str,
+        count: int,
+        names: tuple[str, ...],
+        library: Path | None = None,
+        program: Path | None = None,
+    ) -> list[list[float]]:
+        """Rows of numbers that the importer in C prints (tests/fmi/importer.c).
+
+        ``library`` and ``program`` replace the binary of the FMU and the importer.
+        """
         references = [str(reference) for reference in self.references(*names)]
-        arguments = [str(self.library), self.token, what, repr(step), str(count), str(len(names)), *references]
-        done = subprocess.run([str(importer(self.version)), *arguments], capture_output=True, text=True, timeout=120)
+        options = [what, repr(STEP), str(count), str(self.indicators), str(len(names))]
+        command = [str(program or importer(self.version)), str(library or self.library), self.token]
+        done = subprocess.run([*command, *options, *references], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return [[float.fromhex(word) for word in line.split()] for line in done.stdout.splitlines()]
 
@@ -121,11 +137,13 @@ def fmu_of(name: str, version: str, compiler: kg.CompilerOptions = FAST, **optio
 
 
 @cache
-def importer(version: str) -> Path:
+def importer(version: str, *flags: str) -> Path:
     """The importer in C, compiled with all warnings as errors."""
-    target = folder() / f"importer{version[0]}"
+    target = folder() / f"importer{version[0]}{len(flags)}"
     headers = ROOT / "templates" / "fmu"
     command = [ccompile.C_COMPILER.command, "-std=c99", "-O1", "-Wall", "-Wextra", "-Werror"]
     source = str(ROOT / "tests" / "fmi" / "importer.c")
-    subprocess.run([*command, f"-DFMI={version[0]}", f"-I{headers}", source, "-ldl", "-o", str(target)], check=True)
+    subprocess.run(
+        [*command, f"-DFMI={version[0]}", f"-I{headers}", *flags, source, "-ldl", "-o", str(target)], check=True
+    )
     return target

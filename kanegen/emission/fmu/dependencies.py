@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from kanegen.codegen.description import REACTION
 from kanegen.derivation import Equations
 from kanegen.derivation.control.feedback import feedback_laws
 from kanegen.emission.fmu.variables import OUTPUT, Table, Variable
@@ -57,7 +58,7 @@ class Dependencies:
         if name.startswith(OUTPUT):
             nodes = self._equations.outputs[name.removeprefix(OUTPUT)].nodes
             return self._of_nodes([nodes[variable.index - function.first]])
-        if name == "control":
+        if name == "control" or name.startswith(REACTION):
             return self._all
         return self._of_nodes(getattr(self._equations, name).nodes)
 

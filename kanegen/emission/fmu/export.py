@@ -32,6 +32,7 @@ from kanegen.solve.values import form_values, gain_values, initial_time
 FUNCTIONS: Final = (
     "outputs",
     "energies",
+    "reactions",
     "residuals",
     "control",
     "laws",
@@ -119,12 +120,7 @@ def export_fmu(
     subject = Subject(description, model.all_units, known, _methods(description), options)
     fmu = _fmu(subject, equations, identifier, text_digest((files_digest(kernel), repr(gains))))
     files = fmu_sources(fmu, kernel, description, gains)
-    archive = _documents(fmu) | {f"sources/{name}": text.encode() for name, text in files.items()}
-    if binary:
-        place = binary_path(identifier, fmi)
-        with activity(f"compiling the FMU of {model.name!r}"):
-            archive[place] = compile_binary(files, units_of(identifier), flags)
-    write_archive(archive, target)
+    write_archive(_contents(fmu, files, flags if binary else None), target)
     return target
 
 
@@ -192,6 +188,16 @@ def _token(digest: str, table: Table, options: FmuOptions, start_time: float) ->
     """A name of the FMU that is the same for the same model, values and options."""
     text = text_digest((digest, repr(table), repr(options), repr(start_time)))
     return f"{{{uuid.UUID(text[:32])}}}"
+
+
+def _contents(fmu: Fmu, files: Mapping[str, str], flags: CompilerOptions | None) -> dict[str, bytes]:
+    """The files of the archive; ``flags`` are those of the binary, None for none."""
+    contents = _documents(fmu) | {f"sources/{name}": text.encode() for name, text in files.items()}
+    if flags is not None:
+        place = binary_path(fmu.identifier, fmu.options.fmi)
+        with activity(f"compiling the FMU of {fmu.name!r}"):
+            contents[place] = compile_binary(files, fmu.files, flags)
+    return contents
 
 
 def _documents(fmu: Fmu) -> dict[str, bytes]:

@@ -9,7 +9,7 @@ from itertools import chain
 from math import prod
 from typing import Any, Final, NamedTuple
 
-from kanegen.codegen.description import Description
+from kanegen.codegen.description import REACTION, Description
 from kanegen.codes import Mode
 from kanegen.emission.fmu.options import SOLVER, FmuOptions
 from kanegen.errors import SolveError
@@ -22,6 +22,9 @@ GUARDS_OF_CONTACT: Final = 4
 """Event indicators of a contact: KG_CONTACT_GUARDS of the runtime."""
 
 OUTPUT: Final = "output:"
+
+REACTION_PARTS: Final = {"force": exponents(kg=1, m=1, s=-2), "torque": exponents(kg=1, m=2, s=-2)}
+"""Parts of a reaction, three components each, and their units."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,7 @@ def variable_table(subject: Subject) -> Table:
         _parameters(subject),
         _outputs(subject, functions),
         _energies(subject, functions),
+        _reactions(subject, functions),
         _controls(subject, functions),
         _contacts(subject),
         _events(subject),
@@ -197,6 +201,7 @@ def _functions(d: Description) -> tuple[Function, ...]:
     """The functions of outputs, energies and controls that were compiled."""
     lengths = {f"{OUTPUT}{name}": prod(shape) for name, shape in d.outputs.items()}
     lengths |= dict.fromkeys(ENERGIES, 1)
+    lengths |= {f"{REACTION}{name}": 3 * len(REACTION_PARTS) for name in d.reactions}
     if d.servo is not None:
         lengths["control"] = len(d.servo.controls)
     result: list[Function] = []
@@ -242,6 +247,17 @@ def _energies(subject: Subject, functions: tuple[Function, ...]) -> Iterator[Var
     for name, label in ENERGIES.items():
         for function, place in _values(functions, name):
             text = label.partition(".")[2] + " energy"
+            yield Variable(label, "VALUE", place, text, "output", unit=unit, function=function)
+
+
+def _reactions(subject: Subject, functions: tuple[Function, ...]) -> Iterator[Variable]:
+    parts = [(part, powers, i) for part, powers in REACTION_PARTS.items() for i in range(3)]
+    for name in subject.description.reactions:
+        values = _values(functions, f"{REACTION}{name}")
+        for (part, powers, i), (function, place) in zip(parts, values, strict=True):
+            text = f"{part} of the reaction {name}, component {i + 1}"
+            unit = coherent(powers) if subject.units else None
+            label = f"reaction.{name}.{part}[{i + 1}]"
             yield Variable(label, "VALUE", place, text, "output", unit=unit, function=function)
 
 
