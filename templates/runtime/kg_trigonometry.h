@@ -228,8 +228,16 @@ static inline int kg_turns(kg_real x, kg_real *high, kg_real *low) {
   return kg_far_turns(x, high, low);
 }
 
+/* A function of which a program has one copy: the functions below, inlined at every angle, would double the code of a
+ * small model. */
+#if defined(__GNUC__)
+#define KG_ONCE __attribute__((noinline, unused))
+#else
+#define KG_ONCE inline
+#endif
+
 /* The sine and cosine of x. */
-static inline void kg_sine_and_cosine(kg_real x, kg_real *sine, kg_real *cosine) {
+static KG_ONCE void kg_sine_and_cosine(kg_real x, kg_real *sine, kg_real *cosine) {
   kg_real r, e;
   const int quarter = kg_turns(x, &r, &e);
   const kg_real s = kg_sine_of(r, e);
@@ -240,14 +248,14 @@ static inline void kg_sine_and_cosine(kg_real x, kg_real *sine, kg_real *cosine)
   *cosine = quarter == 1 || quarter == 2 ? -second : second;
 }
 
-static inline kg_real kg_sin(kg_real x) {
+static KG_ONCE kg_real kg_sin(kg_real x) {
   kg_real r, e, value;
   const int quarter = kg_turns(x, &r, &e);
   value = quarter % 2 == 0 ? kg_sine_of(r, e) : kg_cosine_of(r, e);
   return quarter >= 2 ? -value : value;
 }
 
-static inline kg_real kg_cos(kg_real x) {
+static KG_ONCE kg_real kg_cos(kg_real x) {
   kg_real r, e, value;
   const int quarter = kg_turns(x, &r, &e);
   value = quarter % 2 == 0 ? kg_cosine_of(r, e) : kg_sine_of(r, e);

@@ -49,8 +49,9 @@ LOOP = ("rhs", "Q", "displacements", "position_level", "velocity_level")
 """What a step with a projection onto the constraints calls."""
 
 CASES = (
-    Case("rolling_disk", "rolling without slip", 0.005, options={"functions": "rhs"}),
+    Case("rolling_disk", "rolling without slip", 0.005, options={"functions": "rhs", "form": "range_space"}),
     Case("slider_crank", "closed loop", 0.002, options={"functions": LOOP, "stabilization": kg.Projection()}),
+    Case("bouncing_ball", "contact", 0.01, options={"functions": "rhs"}),
     Case("particle_tracking", "servo-constraint", 0.01, options={"functions": ("rhs", "control")}, controlled=True),
 )
 
@@ -86,10 +87,10 @@ class Project:
         called = ("step", "init", *(("control",) if self.case.controlled else ()))
         return tuple(f"{self.case.example}_{name}" for name in called)
 
-    def compiled(self, board: Board, folder: Path) -> Path:
-        """The object file of the project."""
+    def compiled(self, board: Board, folder: Path, *flags: str) -> Path:
+        """The object file of the project in ``folder``."""
         target = folder / f"{board.name}.o"
-        compile_object(board, target, self.source)
+        compile_object(board, target, self.source, *flags)
         return target
 
     def run(self, board: Board, compiled: Path) -> Run:
