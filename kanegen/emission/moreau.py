@@ -111,9 +111,9 @@ def _row_operations(contact: ContactEntry, n: int) -> int:
     """Operations that set up the rows of a contact (kg_moreau_rows)."""
     slip = 6 * contact.directions + (22 if contact.directions == 2 else 0)
     if contact.normal < 0:
-        return slip + 2
+        return slip + 3
     if contact.law == _RIGID:
-        return slip + 2 * n + 14 + (contact.level == 2)
+        return slip + 2 * n + 15
     stabilized = contact.law == ContactLaw.STABILIZED.label
     return slip + 2 * n + (5 if stabilized else 9 if contact.law in _GIVEN else 6)
 

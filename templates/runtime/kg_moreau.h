@@ -136,16 +136,30 @@ static inline kg_real kg_moreau_end_rate(const kg_moreau *s, int i) {
   return KG_C(0.5) * (s->before[i] + s->after[s->model->n_rows + i] + s->h * s->free[i]);
 }
 
+static inline int kg_moreau_exceeds(kg_real x, kg_real y) { return (x > y) ? 1 : 0; }
+
+/* The row i of D. */
+static inline kg_real *kg_moreau_row(const kg_moreau *s, int i) { return s->D + i * (ptrdiff_t)s->model->n_rows; }
+
+/* The change of the velocity of row i due to a unit impulse of its own. */
+static inline kg_real kg_moreau_response(const kg_moreau *s, int i) { return kg_moreau_row(s, i)[i]; }
+
 /* 1/D, or 0 for a row without unknown impulse. */
 static inline kg_real kg_moreau_inverse(const kg_moreau *s, int active, kg_real D) {
-  const int responds = D > s->least;
-  const kg_real inverse = KG_C(1.0) / (responds ? D : KG_C(1.0));
-  return active && responds ? inverse : KG_C(0.0);
+  const int responds = kg_moreau_exceeds(D, s->least);
+  const kg_real inverse = KG_C(1.0) / ((responds != 0) ? D : KG_C(1.0));
+  return ((active != 0) && (responds != 0)) ? inverse : KG_C(0.0);
 }
 
 /* Whether the impulse of a normal row can have both signs. */
 static inline int kg_moreau_two_sided(const kg_contact_info *info) {
-  return info->law == KG_LAW_BILATERAL || info->law == KG_LAW_LATCH;
+  return ((info->law == KG_LAW_BILATERAL) || (info->law == KG_LAW_LATCH)) ? 1 : 0;
+}
+
+/* Whether a normal row is closed in all states: friction at a constraint, a latch that is closed at the start. */
+static inline int kg_moreau_stays_closed(const kg_contact_info *info) {
+  const int latch = (info->law == KG_LAW_LATCH) ? info->flags % 2 : 0;
+  return (info->law == KG_LAW_BILATERAL) ? 1 : latch;
 }
 
 /* Sets up the normal row of a rigid contact. A contact that approaches no faster than its acceleration explains rests:
@@ -156,25 +170,29 @@ static inline void kg_moreau_rigid(kg_moreau *s, int m) {
   const int i = info->normal;
   const kg_real gain = KG_MAX(-s->h * s->free[i], KG_C(0.0)), approach = -s->before[i];
   const kg_real rebound = s->restitution[m] * approach;
-  const int touches = s->value[i] <= KG_C(0.5) * s->h * gain + s->touch;
-  const int strikes = info->level == 2 && approach > gain;
-  s->rebound[i] = strikes ? rebound : KG_C(0.0);
+  int touches = 1 - kg_moreau_exceeds(s->value[i], KG_C(0.5) * s->h * gain + s->touch);
+  int strikes = kg_moreau_exceeds(approach, gain);
+  if (info->level == 1) { /* closes without impact, whatever its value */
+    touches = 1;
+    strikes = 0;
+  }
+  s->rebound[i] = (strikes != 0) ? rebound : KG_C(0.0);
   s->b[i] = kg_moreau_end_rate(s, i) - s->rebound[i];
-  s->inverse[i] = kg_moreau_inverse(s, touches || info->level == 1, s->D[i * (s->model->n_rows + 1)]);
-  s->stick[m] = strikes ? s->mu_k[m] : s->mu_s[m];
+  s->inverse[i] = kg_moreau_inverse(s, touches, kg_moreau_response(s, i));
+  s->stick[m] = (strikes != 0) ? s->mu_k[m] : s->mu_s[m];
 }
 
 /* Sets up the normal row of contact m, or its given load. */
 static inline void kg_moreau_normal(kg_moreau *s, int m) {
   const kg_contact_info *info = s->model->info + m;
-  const int i = info->normal, closed = info->law == KG_LAW_BILATERAL || (info->flags & 1) != 0;
+  const int i = info->normal;
   s->given[m] = KG_C(0.0);
   s->stick[m] = s->mu_s[m];
   s->slide[m] = s->mu_k[m];
-  if (info->law == KG_LAW_LOAD || info->law == KG_LAW_COMPLIANT) {
+  if ((info->law == KG_LAW_LOAD) || (info->law == KG_LAW_COMPLIANT)) {
     const kg_real impulse = s->h * KG_MAX(s->load[m], KG_C(0.0));
-    const int acts = i < 0 ? 1 : s->value[i] < KG_C(0.0);
-    s->given[m] = acts ? impulse : KG_C(0.0);
+    const kg_real gap = (i < 0) ? KG_C(-1.0) : s->value[i];
+    s->given[m] = (gap < KG_C(0.0)) ? impulse : KG_C(0.0);
   }
   if (i < 0) {
     return;
@@ -184,35 +202,34 @@ static inline void kg_moreau_normal(kg_moreau *s, int m) {
     kg_moreau_rigid(s, m);
   } else if (info->law == KG_LAW_STABILIZED) { /* acceleration `target`, if its force is compressive */
     s->b[i] = s->h * (s->free[i] - s->target[i]);
-    s->inverse[i] = kg_moreau_inverse(s, s->value[i] < KG_C(0.0), s->D[i * (s->model->n_rows + 1)]);
+    s->inverse[i] = kg_moreau_inverse(s, kg_moreau_exceeds(KG_C(0.0), s->value[i]), kg_moreau_response(s, i));
   } else {
     s->b[i] = kg_moreau_end_rate(s, i);
-    s->inverse[i] = kg_moreau_inverse(s, info->law != KG_LAW_COMPLIANT && closed, s->D[i * (s->model->n_rows + 1)]);
+    s->inverse[i] = kg_moreau_inverse(s, kg_moreau_stays_closed(info), kg_moreau_response(s, i));
   }
 }
 
 /* Sets up the directions of slip of contact m. */
 static inline void kg_moreau_slip(kg_moreau *s, int m) {
   const kg_contact_info *info = s->model->info + m;
-  const int n = s->model->n_rows, i = info->tangent;
-  const kg_real *D = s->D + i * (n + 1);
+  const int i = info->tangent;
   for (int k = 0; k < info->directions; ++k) {
     s->b[i + k] = kg_moreau_end_rate(s, i + k);
     s->rebound[i + k] = KG_C(0.0);
-    s->inverse[i + k] = kg_moreau_inverse(s, 1, D[k * (n + 1)]);
+    s->inverse[i + k] = kg_moreau_inverse(s, 1, kg_moreau_response(s, i + k));
   }
   if (info->directions == 2) {
-    kg_real *block = s->block + 4 * m;
-    const kg_real xx = D[0], xy = D[1], yy = D[n + 1];
+    kg_real *block = s->block + 4 * (ptrdiff_t)m;
+    const kg_real xx = kg_moreau_response(s, i), xy = kg_moreau_row(s, i)[i + 1], yy = kg_moreau_response(s, i + 1);
     const kg_real determinant = xx * yy - xy * xy, apart = xx - yy;
     const kg_real largest = KG_C(0.5) * (xx + yy + KG_SQRT(apart * apart + KG_C(4.0) * xy * xy));
-    const int regular = determinant > KG_MOREAU_RANK * KG_EPSILON * largest * largest;
-    const kg_real factor = KG_C(1.0) / (regular ? determinant : KG_C(1.0));
+    const int regular = kg_moreau_exceeds(determinant, KG_MOREAU_RANK * KG_EPSILON * largest * largest);
+    const kg_real factor = KG_C(1.0) / ((regular != 0) ? determinant : KG_C(1.0));
     const kg_real inverse_xx = factor * yy, inverse_xy = -factor * xy, inverse_yy = factor * xx;
     block[3] = kg_moreau_inverse(s, 1, largest);
-    block[0] = regular ? inverse_xx : block[3];
-    block[1] = regular ? inverse_xy : KG_C(0.0);
-    block[2] = regular ? inverse_yy : block[3];
+    block[0] = (regular != 0) ? inverse_xx : block[3];
+    block[1] = (regular != 0) ? inverse_xy : KG_C(0.0);
+    block[2] = (regular != 0) ? inverse_yy : block[3];
   }
 }
 
@@ -222,7 +239,7 @@ static inline void kg_moreau_rows(kg_moreau *s) {
   const int n = model->n_rows;
   kg_real largest = KG_C(0.0);
   for (int i = 0; i < n; ++i) {
-    largest = KG_MAX(largest, s->D[i * (n + 1)]);
+    largest = KG_MAX(largest, kg_moreau_response(s, i));
   }
   s->least = KG_MOREAU_RANK * KG_EPSILON * largest;
   for (int m = 0; m < model->n_contacts; ++m) {
@@ -233,8 +250,8 @@ static inline void kg_moreau_rows(kg_moreau *s) {
   }
   for (int m = 0; m < model->n_contacts; ++m) {
     const int row = model->info[m].normal;
-    for (int i = 0; i < n && row >= 0; ++i) {
-      s->b[i] += s->D[i * n + row] * s->given[m];
+    for (int i = 0; (i < n) && (row >= 0); ++i) {
+      s->b[i] += kg_moreau_row(s, i)[row] * s->given[m];
     }
   }
 }
@@ -246,36 +263,38 @@ static inline void kg_moreau_start(kg_moreau *s) {
   int falls, regular;
   for (int m = 0; m < s->model->n_contacts; ++m) {
     const kg_contact_info *info = s->model->info + m;
-    const int loaded = s->given[m] > KG_C(0.0);
-    const int acts = info->normal < 0 ? loaded : s->inverse[info->normal] > KG_C(0.0);
+    const int loaded = kg_moreau_exceeds(s->given[m], KG_C(0.0));
+    int slides = loaded;
     if (info->normal >= 0) {
-      s->lambda[info->normal] = acts ? s->lambda[info->normal] : KG_C(0.0);
+      const int acts = kg_moreau_exceeds(s->inverse[info->normal], KG_C(0.0));
+      s->lambda[info->normal] = (acts != 0) ? s->lambda[info->normal] : KG_C(0.0);
+      slides = acts + loaded;
     }
     for (int k = 0; k < info->directions; ++k) {
-      s->lambda[info->tangent + k] = acts || loaded ? s->lambda[info->tangent + k] : KG_C(0.0);
+      s->lambda[info->tangent + k] = (slides != 0) ? s->lambda[info->tangent + k] : KG_C(0.0);
     }
   }
   for (int i = 0; i < n; ++i) {
-    square += s->lambda[i] * kg_dot(n, s->D + i * n, s->lambda);
+    square += s->lambda[i] * kg_dot(n, kg_moreau_row(s, i), s->lambda);
     slope += s->lambda[i] * s->b[i];
   }
-  regular = square > KG_TINY;
-  falls = slope < KG_C(0.0);
-  factor = -slope / (regular ? square : KG_C(1.0));
-  factor = regular && falls ? factor : KG_C(0.0);
+  regular = kg_moreau_exceeds(square, KG_TINY);
+  falls = kg_moreau_exceeds(KG_C(0.0), slope);
+  factor = -slope / ((regular != 0) ? square : KG_C(1.0));
+  factor = ((regular != 0) && (falls != 0)) ? factor : KG_C(0.0);
   kg_scale(n, factor, s->lambda);
 }
 
 /* v+ - w of row i. */
 static inline kg_real kg_moreau_residual(const kg_moreau *s, int i) {
-  return s->b[i] + kg_dot(s->model->n_rows, s->D + i * s->model->n_rows, s->lambda);
+  return s->b[i] + kg_dot(s->model->n_rows, kg_moreau_row(s, i), s->lambda);
 }
 
 /* Friction in one direction: sticks if the impulse that stops the slip is within the limit `stick`. */
 static inline void kg_moreau_along(kg_moreau *s, int i, kg_real stick, kg_real slide) {
   const kg_real stopping = s->lambda[i] - s->inverse[i] * kg_moreau_residual(s, i);
   const kg_real clipped = KG_MIN(KG_MAX(stopping, -slide), slide);
-  s->lambda[i] = KG_ABS(stopping) <= stick ? stopping : clipped;
+  s->lambda[i] = (KG_ABS(stopping) <= stick) ? stopping : clipped;
 }
 
 /* Friction in a plane: sticks likewise, or takes a step along the gradient and is projected on the disk `slide`. */
@@ -285,11 +304,11 @@ static inline void kg_moreau_in_plane(kg_moreau *s, int i, const kg_real *block,
   const kg_real y = s->lambda[i + 1] - (block[1] * rx + block[2] * ry);
   const kg_real sx = s->lambda[i] - block[3] * rx, sy = s->lambda[i + 1] - block[3] * ry;
   const kg_real size = KG_SQRT(sx * sx + sy * sy);
-  const int outside = size > slide, sticks = KG_SQRT(x * x + y * y) <= stick;
-  const kg_real ratio = slide / (outside ? size : KG_C(1.0)), factor = outside ? ratio : KG_C(1.0);
+  const int outside = kg_moreau_exceeds(size, slide), slips = kg_moreau_exceeds(KG_SQRT(x * x + y * y), stick);
+  const kg_real ratio = slide / ((outside != 0) ? size : KG_C(1.0)), factor = (outside != 0) ? ratio : KG_C(1.0);
   const kg_real slip_x = factor * sx, slip_y = factor * sy;
-  s->lambda[i] = sticks ? x : slip_x;
-  s->lambda[i + 1] = sticks ? y : slip_y;
+  s->lambda[i] = (slips != 0) ? slip_x : x;
+  s->lambda[i + 1] = (slips != 0) ? slip_y : y;
 }
 
 /* Solves the rows of one contact after the other for their impulses. */
@@ -299,13 +318,14 @@ static inline void kg_moreau_sweep(kg_moreau *s) {
     kg_real force = s->given[m];
     if (info->normal >= 0) {
       const kg_real x = s->lambda[info->normal] - s->inverse[info->normal] * kg_moreau_residual(s, info->normal);
-      s->lambda[info->normal] = kg_moreau_two_sided(info) ? x : KG_MAX(x, KG_C(0.0));
+      s->lambda[info->normal] = (kg_moreau_two_sided(info) != 0) ? x : KG_MAX(x, KG_C(0.0));
       force += KG_ABS(s->lambda[info->normal]);
     }
     if (info->directions == 1) {
       kg_moreau_along(s, info->tangent, s->stick[m] * force, s->slide[m] * force);
-    } else if (info->directions == 2) {
-      kg_moreau_in_plane(s, info->tangent, s->block + 4 * m, s->stick[m] * force, s->slide[m] * force);
+    }
+    if (info->directions == 2) {
+      kg_moreau_in_plane(s, info->tangent, s->block + 4 * (ptrdiff_t)m, s->stick[m] * force, s->slide[m] * force);
     }
   }
 }
@@ -319,20 +339,20 @@ static inline void kg_moreau_limit_work(kg_moreau *s) {
   for (int i = 0; i < n; ++i) {
     const kg_real half = KG_C(0.5) * (s->after[n + i] - s->before[i]), end = s->b[i] + s->rebound[i];
     const kg_real middle = end - half;
-    square += s->lambda[i] * kg_dot(n, s->D + i * n, s->lambda);
-    slope += s->lambda[i] * (s->rebound[i] > KG_C(0.0) ? middle : end);
+    square += s->lambda[i] * kg_dot(n, kg_moreau_row(s, i), s->lambda);
+    slope += s->lambda[i] * ((s->rebound[i] > KG_C(0.0)) ? middle : end);
   }
-  regular = square > KG_TINY;
-  factor = KG_C(-2.0) * slope / (regular ? square : KG_C(1.0));
+  regular = kg_moreau_exceeds(square, KG_TINY);
+  factor = KG_C(-2.0) * slope / ((regular != 0) ? square : KG_C(1.0));
   factor = KG_MAX(KG_MIN(factor, KG_C(1.0)), KG_C(0.0));
-  factor = regular ? factor : KG_C(1.0);
+  factor = (regular != 0) ? factor : KG_C(1.0);
   kg_scale(n, factor, s->lambda);
 }
 
 /* Adds the responses to the multipliers x of the rows, times `factor`, to the speeds y. */
 static inline void kg_moreau_respond(const kg_moreau *s, kg_real factor, const kg_real *x, kg_real *y) {
   for (int i = 0; i < s->model->n_rows; ++i) {
-    kg_add(s->model->n_u, factor * x[i], s->response + i * s->model->n_u, y);
+    kg_add(s->model->n_u, factor * x[i], s->response + i * (ptrdiff_t)s->model->n_u, y);
   }
 }
 
@@ -341,11 +361,11 @@ static inline int kg_moreau_speeds(kg_moreau *s, int sweeps, const kg_real *u, c
   const kg_moreau_model *model = s->model;
   int result = KG_OK;
   KG_CALL(result, model->contacts(s->t, s->q, at, s->r, s->p, s->scratch, s->sections));
-  memcpy(s->u_free, u, (size_t)model->n_u * sizeof *u);
+  (void)memcpy(s->u_free, u, (size_t)model->n_u * sizeof *u);
   kg_add(model->n_u, s->h, s->a, s->u_free);
   KG_CALL(result, model->gaps(s->t, s->q, s->u_free, s->r, s->p, s->scratch, s->after));
-  if (first) {
-    memcpy(s->before, s->rate, (size_t)model->n_rows * sizeof *u);
+  if (first != 0) {
+    (void)memcpy(s->before, s->rate, (size_t)model->n_rows * sizeof *u);
   }
   kg_moreau_rows(s);
   kg_moreau_start(s);
@@ -353,10 +373,10 @@ static inline int kg_moreau_speeds(kg_moreau *s, int sweeps, const kg_real *u, c
     kg_moreau_sweep(s);
   }
   kg_moreau_limit_work(s);
-  memcpy(s->u, s->u_free, (size_t)model->n_u * sizeof *u);
+  (void)memcpy(s->u, s->u_free, (size_t)model->n_u * sizeof *u);
   for (int m = 0; m < model->n_contacts; ++m) {
     if (model->info[m].normal >= 0) {
-      kg_add(model->n_u, s->given[m], s->response + model->info[m].normal * model->n_u, s->u);
+      kg_add(model->n_u, s->given[m], s->response + model->info[m].normal * (ptrdiff_t)model->n_u, s->u);
     }
   }
   kg_moreau_respond(s, KG_C(1.0), s->lambda, s->u);
@@ -368,7 +388,8 @@ static inline int kg_moreau_speeds(kg_moreau *s, int sweeps, const kg_real *u, c
 
 /* Whether the gap of contact m is kept closed by displacements. */
 static inline int kg_moreau_keeps_gap(const kg_contact_info *info) {
-  return info->normal >= 0 && info->level == 2 && (info->law == KG_LAW_RESTITUTION || kg_moreau_two_sided(info));
+  const int rigid = (info->law == KG_LAW_RESTITUTION) ? 1 : kg_moreau_two_sided(info);
+  return ((info->normal >= 0) && (info->level == 2)) ? rigid : 0;
 }
 
 /* The displacement, in the metric of the kinetic energy, that removes a part of the penetration expected at the end of
@@ -379,14 +400,14 @@ static inline void kg_moreau_correct(kg_moreau *s, int sweeps) {
   for (int i = 0; i < n; ++i) { /* in `before`, which is not needed any more */
     const kg_real gap = s->value[i] + KG_C(0.5) * s->h * (kg_moreau_residual(s, i) + s->rebound[i]);
     const kg_real part = KG_MOREAU_CORRECTION * gap;
-    s->before[i] = gap < KG_C(0.0) ? part : gap;
+    s->before[i] = (gap < KG_C(0.0)) ? part : gap;
   }
   for (int sweep = 0; sweep < sweeps; ++sweep) {
     for (int m = 0; m < s->model->n_contacts; ++m) {
       const int i = s->model->info[m].normal;
-      if (kg_moreau_keeps_gap(s->model->info + m)) {
-        const kg_real x = s->shift[i] - s->inverse[i] * (s->before[i] + kg_dot(n, s->D + i * n, s->shift));
-        s->shift[i] = kg_moreau_two_sided(s->model->info + m) ? x : KG_MAX(x, KG_C(0.0));
+      if (kg_moreau_keeps_gap(s->model->info + m) != 0) {
+        const kg_real x = s->shift[i] - s->inverse[i] * (s->before[i] + kg_dot(n, kg_moreau_row(s, i), s->shift));
+        s->shift[i] = (kg_moreau_two_sided(s->model->info + m) != 0) ? x : KG_MAX(x, KG_C(0.0));
       }
     }
   }
@@ -411,7 +432,7 @@ static inline int kg_moreau_move(int n, kg_real factor, const kg_real *rate, con
   int finite = 1;
   for (int i = 0; i < n; ++i) {
     z[i] = y[i] + factor * rate[i];
-    finite = KG_ISFINITE(z[i]) && finite;
+    finite = KG_ISFINITE(z[i]) ? finite : 0;
   }
   return finite;
 }
@@ -423,10 +444,10 @@ static inline int kg_moreau_states(kg_moreau *s, kg_real t, const kg_real *q, co
   int status = KG_OK;
   if (model->n_s > 0) {
     status = model->state_rates(t, q, u, s->r, s->p, s->scratch, s->s_rate);
-    if (!kg_moreau_move(model->n_s, span, s->s_rate, y, s->s) && status >= 0) {
-      status = KG_NOT_FINITE;
+    if (kg_moreau_move(model->n_s, span, s->s_rate, y, s->s) == 0) {
+      status = (status < 0) ? status : KG_NOT_FINITE;
     }
-    memcpy(s->r + model->n_r - model->n_s, s->s, (size_t)model->n_s * sizeof *y);
+    (void)memcpy(s->r + model->n_r - model->n_s, s->s, (size_t)model->n_s * sizeof *y);
   }
   return status;
 }
@@ -437,9 +458,9 @@ static inline int kg_moreau_middle(kg_moreau *s, kg_real t, const kg_real *y) {
   const kg_real *q = y, *u = y + model->n_q, *states = u + model->n_u;
   const kg_real half = KG_C(0.5) * s->h;
   int result = KG_OK;
-  memcpy(s->r + model->n_r - model->n_s, states, (size_t)model->n_s * sizeof *y);
+  (void)memcpy(s->r + model->n_r - model->n_s, states, (size_t)model->n_s * sizeof *y);
   KG_CALL(result, model->qdot(t, q, u, s->r, s->p, s->scratch, s->q_rate));
-  if (!kg_moreau_move(model->n_q, half, s->q_rate, q, s->q)) {
+  if (kg_moreau_move(model->n_q, half, s->q_rate, q, s->q) == 0) {
     return KG_NOT_FINITE;
   }
   KG_CALL(result, kg_moreau_states(s, t, q, u, half, states));
@@ -461,46 +482,60 @@ static inline int kg_moreau_end(kg_moreau *s, int sweeps, const kg_real *y) {
   kg_moreau_respond(s, KG_C(1.0) / s->h, s->shift, s->u_mid);
   KG_CALL(result, model->qdot(s->t, s->q, s->u_mid, s->r, s->p, s->scratch, s->q_rate));
   finite = kg_moreau_move(model->n_q, s->h, s->q_rate, q, s->q);
-  finite = kg_moreau_move(model->n_u, KG_C(0.0), s->u, s->u, s->u) && finite;
-  return finite ? result : KG_NOT_FINITE;
+  finite *= kg_moreau_move(model->n_u, KG_C(0.0), s->u, s->u, s->u);
+  return (finite != 0) ? result : KG_NOT_FINITE;
 }
 
-/* One step from t to t + h, from the state y = (q, u, s) to y_new, with `sweeps` iterations for each solution of the
- * contacts.
- *
- * r: n_r values, of which the inputs of the user are read, and the multipliers by state_rates; impulses: n_rows, those of
- * the last step, zeros at the start; y_new may be y. work: KG_MOREAU_WORK() values, scratch: the largest work array of the functions.
- * Returns the status of the functions, KG_INVALID_ARGUMENT if h is not positive or t + h not finite, or KG_NOT_FINITE. */
-static inline int kg_moreau_step(const kg_moreau_model *model, int sweeps, kg_real t, kg_real h, const kg_real *y,
-                                 const kg_real *r, const kg_real *p, const kg_real *impulses, kg_real *y_new,
-                                 kg_real *work, kg_real *scratch) {
+/* What a step reads and writes besides the state. p: prepared parameters, scratch: the largest work array of the functions,
+ * work: KG_MOREAU_WORK() values. r: n_r values, of which a step reads the inputs of the user, and state_rates the
+ * multipliers; impulses: n_rows, those of the last step, zeros at the start. */
+typedef struct {
+  const kg_moreau_model *model;
+  int sweeps; /* iterations of each solution of the contacts */
+  const kg_real *p;
+  kg_real *r;
+  kg_real *impulses;
+  kg_real *work;
+  kg_real *scratch;
+} kg_moreau_arguments;
+
+static inline void kg_moreau_begin(const kg_moreau_arguments *x, kg_moreau *s) {
+  kg_real *work;
+  (void)memset(s, 0, sizeof *s);
+  s->model = x->model;
+  s->p = x->p;
+  s->scratch = x->scratch;
+  work = x->work;
+  kg_moreau_place(s, work);
+}
+
+/* One step from t to t + h, from the state y = (q, u, s) to y_new, which may be y. Returns the status of the functions,
+ * KG_INVALID_ARGUMENT if h is not positive or t + h not finite, or KG_NOT_FINITE. */
+static inline int kg_moreau_step(const kg_moreau_arguments *x, kg_real t, kg_real h, const kg_real *y, kg_real *y_new) {
+  const kg_moreau_model *model = x->model;
   kg_moreau s;
   int result = KG_OK;
   if (!(h > KG_C(0.0)) || !KG_ISFINITE(t + h)) {
     return KG_INVALID_ARGUMENT;
   }
-  s.model = model;
+  kg_moreau_begin(x, &s);
   s.h = h;
-  s.p = p;
-  s.scratch = scratch;
-  kg_moreau_place(&s, work);
-  memcpy(s.r, r, (size_t)model->n_r * sizeof *r);
-  memcpy(s.lambda, impulses, (size_t)model->n_rows * sizeof *r);
+  (void)memcpy(s.r, x->r, (size_t)model->n_r * sizeof *y);
+  (void)memcpy(s.lambda, x->impulses, (size_t)model->n_rows * sizeof *y);
   KG_CALL(result, kg_moreau_middle(&s, t, y));
-  KG_CALL(result, kg_moreau_end(&s, sweeps, y));
-  memcpy(y_new, s.q, (size_t)model->n_q * sizeof *y);
-  memcpy(y_new + model->n_q, s.u, (size_t)model->n_u * sizeof *y);
-  memcpy(y_new + model->n_q + model->n_u, s.s, (size_t)model->n_s * sizeof *y);
+  KG_CALL(result, kg_moreau_end(&s, x->sweeps, y));
+  (void)memcpy(y_new, s.q, (size_t)model->n_q * sizeof *y);
+  (void)memcpy(y_new + model->n_q, s.u, (size_t)model->n_u * sizeof *y);
+  (void)memcpy(y_new + model->n_q + model->n_u, s.s, (size_t)model->n_s * sizeof *y);
   return result;
 }
 
 /* After a step that is accepted: writes its impulses, and to r the mean contact forces of the step and the states. */
-static inline void kg_moreau_accept(const kg_moreau_model *model, kg_real *work, kg_real *r, kg_real *impulses) {
+static inline void kg_moreau_accept(const kg_moreau_arguments *x) {
   kg_moreau s;
-  s.model = model;
-  kg_moreau_place(&s, work);
-  memcpy(r, s.r, (size_t)model->n_r * sizeof *r);
-  memcpy(impulses, s.lambda, (size_t)model->n_rows * sizeof *r);
+  kg_moreau_begin(x, &s);
+  (void)memcpy(x->r, s.r, (size_t)x->model->n_r * sizeof *x->r);
+  (void)memcpy(x->impulses, s.lambda, (size_t)x->model->n_rows * sizeof *x->r);
 }
 
 #ifdef __cplusplus

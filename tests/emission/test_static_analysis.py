@@ -17,8 +17,8 @@ from kanegen.emission.project import project_files
 pytestmark = pytest.mark.target
 
 PAGE = (ROOT / "docs" / "misra.md").read_text(encoding="utf-8")
-MODELS = ("slider_crank", "slipping_disk", "cart_pole", "n_link_pendulum")
-"""A closed loop, a contact, servo-constraints, a smooth chain."""
+MODELS = ("slider_crank", "bouncing_ball", "slipping_disk", "cart_pole", "n_link_pendulum")
+"""A closed loop, a contact, rolling, servo-constraints, a smooth chain."""
 
 
 @pytest.fixture(
@@ -59,7 +59,7 @@ def test_cppcheck_and_misra(project: Path) -> None:
     listed = set(re.findall(r"^\| (\d+\.\d+) \|", PAGE, re.MULTILINE))
     done = run(project, *page_command("cppcheck", project))
     assert "Checking" in done.stdout
-    findings = [line for line in done.stderr.splitlines() if re.search(r"\[[\w.-]+\]$", line)]
+    findings = [line for line in done.stderr.splitlines() if re.search(r":\d+: \w+: .*\[[\w.-]+\]$", line)]
     rules = {rule for line in findings for rule in re.findall(r"\[misra-c2012-([\d.]+)\]$", line)}
     assert "12.1" in rules, "the add-on ran"
     assert rules <= listed, [line for line in findings if not any(f"-{rule}]" in line for rule in listed)]

@@ -48,7 +48,8 @@ extern "C" long moreau_step(const int *sizes, const int *contacts, const double 
   for (int i = 0; i < n_k; ++i) {
     impulses[i] = r[i] = kg_real(0.1 * i);
   }
+  const kg_moreau_arguments arguments = {&model, sweeps, nullptr, r, impulses, work, nullptr};
   operations = 0;
-  const int status = kg_moreau_step(&model, sweeps, 0.0, 0.01, y, r, nullptr, impulses, y, work, nullptr);
+  const int status = kg_moreau_step(&arguments, 0.0, 0.01, y, y);
   return status < 0 ? (long)status : operations;
 }

@@ -16,15 +16,16 @@ int step(const int *sizes, const int *info, const double *p, int sweeps, double 
   kg_contact_info *contact = malloc((size_t)m * sizeof *contact);
   double *work = malloc((size_t)KG_MOREAU_WORK(n, n, 0, k, k, m) * sizeof *work);
   const kg_moreau_model model = {n, n, 0, k, 0, k, m, contact, qdot, contacts, gaps, NULL};
+  const kg_moreau_arguments arguments = {&model, sweeps, p, r, impulses, work, NULL};
   int status;
   for (int i = 0; i < m; ++i) {
     const int *x = info + 5 * i;
     const kg_contact_info one = {"contact", x[0], 2, x[1], x[2], x[3], x[4]};
     contact[i] = one;
   }
-  status = kg_moreau_step(&model, sweeps, 0.0, h, y, r, p, impulses, y, work, NULL);
+  status = kg_moreau_step(&arguments, 0.0, h, y, y);
   if (status >= 0) {
-    kg_moreau_accept(&model, work, r, impulses);
+    kg_moreau_accept(&arguments);
   }
   free(contact), free(work);
   return status;

@@ -35,10 +35,11 @@ int run(int steps, int sweeps, kg_real t, kg_real h, const kg_real *p, kg_real *
   memcpy(prepared, p, (size_t)(model->n_p + model->n_g) * sizeof *p);
   model->prepare(prepared);
   work[size] = KG_C(12345.0); /* written by nobody */
+  const kg_moreau_arguments arguments = {&moreau, sweeps, prepared, r, impulses, work, calls};
   for (int k = 0; k < steps && status >= 0; ++k) {
-    status = kg_moreau_step(&moreau, sweeps, t + (kg_real)k * h, h, y, r, prepared, impulses, y, work, calls);
+    status = kg_moreau_step(&arguments, t + (kg_real)k * h, h, y, y);
     if (status >= 0) {
-      kg_moreau_accept(&moreau, work, r, impulses);
+      kg_moreau_accept(&arguments);
     }
     memcpy(states + k * n, y, (size_t)n * sizeof *y);
     memcpy(forces + k * model->n_rows, r + model->n_r, (size_t)model->n_rows * sizeof *y);
