@@ -161,8 +161,10 @@ class ProjectFiles:
         lines = [
             f"A step ({step.title}) takes {step.operations} operations, in every state: "
             + (step.contacts.cost if step.contacts else evaluations)
+            + (f", feedback laws with {step.law_operations} operations" if step.law_operations else "")
             + (f", {step.projections} Newton iterations of {step.project.operations}" if step.project else "")
-            + ", and sums of their results. Each C operation and each call of a mathematical function counts 1."
+            + ", and sums of their results. Each C operation and each call of a mathematical function counts 1; tests "
+            "that numbers are finite and the time are not included."
         ]
         if self.rare_operations:
             lines.append(

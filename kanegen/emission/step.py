@@ -78,8 +78,8 @@ def _least_change_operations(level: Level, n_u: int) -> int:
 class Step:
     """The step of a project; ``projections``: Newton iterations after it, ``contacts``: those that it advances.
 
-    ``is_compensated``: the rounding errors of the sums y + change are kept and added to the next change, so that they
-    do not add up over many steps.
+    ``law_operations``: of the feedback laws in a step. ``is_compensated``: the rounding errors of the sums y + change
+    are kept and added to the next change, so that they do not add up over many steps.
     """
 
     method: StepMethod
@@ -88,6 +88,7 @@ class Step:
     projections: int = 0
     project: Projected | None = None
     contacts: TimeStepping | None = None
+    law_operations: int = 0
     is_compensated: bool = False
 
     @property
@@ -124,6 +125,7 @@ class Step:
         own = self.method.evaluations * self.rhs_operations + self.n_y * _sums(self.method)
         own += self.n_y * (self.method.evaluations + 6) * self.is_compensated
         own = self.contacts.operations if self.contacts else own
+        own += self.law_operations
         return own + (self.projections * self.project.operations if self.project else 0)
 
 
@@ -163,7 +165,18 @@ def step_of(options: EmitOptions, ui: Interface, description: Description) -> St
     if chosen.name == MOREAU_JEAN:
         contacts = TimeStepping.of(options.iterations, ui, description)
         return Step(chosen, ui.n_y, ui.rhs.operations, projections, project, contacts)
-    return Step(chosen, ui.n_y, ui.rhs.operations, projections, project, is_compensated=options.is_float)
+    laws = _law_operations(chosen, ui, description)
+    return Step(chosen, ui.n_y, ui.rhs.operations, projections, project, None, laws, options.is_float)
+
+
+def _law_operations(method: StepMethod, ui: Interface, description: Description) -> int:
+    """Operations of the feedback laws in a step: continuous ones in each evaluation, sampled ones once per clock."""
+    laws = ui.evaluation("laws")
+    if laws is None:
+        return 0
+    clocks = {(law.sample_time, law.delay) for law in description.laws.values() if law.sample_time is not None}
+    is_continuous = any(law.sample_time is None for law in description.laws.values())
+    return laws.operations * (len(clocks) + method.evaluations * is_continuous)
 
 
 def _problems(description: Description) -> list[str]:

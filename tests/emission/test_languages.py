@@ -60,6 +60,16 @@ def test_the_selftest_passes(case: Case, language: str, projects: Projects) -> N
         project.run(project.selftest(command))
 
 
+@EACH
+def test_all_functions_of_a_model_are_compared(case: Case, projects: Projects) -> None:
+    project = projects.get(case)
+    text = (project.folder / f"{project.name}_selftest.c").read_text(encoding="utf-8")
+    header = (project.folder / f"{project.name}.h").read_text(encoding="utf-8")
+    declared = set(re.findall(rf"^int ({project.name}_\w+)\(\w+ \*ctx, \w+ \*(?:out|outputs)\);", header, re.MULTILINE))
+    assert declared
+    assert declared == set(re.findall(rf'", ({project.name}_\w+), \d', text))
+
+
 def test_models_and_precisions_link_into_one_program(projects: Projects) -> None:
     parts = [
         projects.get(Case(name), precision)
@@ -122,6 +132,10 @@ def test_every_step_takes_the_same_operations(case: Case, projects: Projects) ->
     assert len(counts) == STEPS
     assert min(counts) > 0
     assert min(counts) == max(counts)
+    # The header counts right-hand sides, laws and sums, without tests that numbers are finite and the time.
+    stated = re.search(r"A step .*? takes (\d+) operations", " ".join(re.split(r"\s*\n \*\s*", text)))
+    assert stated is not None
+    assert 0.75 * counts[0] <= int(stated[1]) <= 1.1 * counts[0]
 
 
 # -- tools --------------------------------------------------------------------------------------------------------
