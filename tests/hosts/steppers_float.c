@@ -1,18 +1,8 @@
-/* Every stepper in single precision: the same header, another scalar type. */
+/* Every stepper in single precision. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-#define KG_REAL_DEFINED
-typedef float kg_real;
-#define KG_C(x) x##f
-#define KG_ABS(x) fabsf(x)
-#define KG_SQRT(x) sqrtf(x)
-#define KG_POW(x, y) powf(x, y)
-#define KG_ISFINITE(x) isfinite(x)
-#define KG_MIN(x, y) ((x) < (y) ? (x) : (y))
-#define KG_MAX(x, y) ((x) > (y) ? (x) : (y))
-#define KG_EPSILON FLT_EPSILON
-#define KG_TINY FLT_MIN
+#define KG_FLOAT
 #include "kg_steppers.h"
 #include "kg_linalg.h"
 
