@@ -132,6 +132,81 @@ static inline int fmu_step(fmu_instance *instance, kg_real from, kg_real size, i
   return fmu_result(instance, status, "step");
 }
 
+/* FMU_DONE if a call of model exchange with arrays of n values is in order; `expected`: their length. */
+static inline int fmu_exchange(fmu_instance *instance, size_t n, size_t expected, const char *what) {
+  if (instance->data->cosimulation) {
+    return fmu_fail(instance, "%s: the instance was made for co-simulation", what);
+  }
+  if (n != expected) {
+    return fmu_fail(instance, "%s: %lu values; expected %lu", what, (unsigned long)n, (unsigned long)expected);
+  }
+  return FMU_DONE;
+}
+
+/* The following functions of model exchange are the same in both versions. */
+
+static inline int fmu_set_time(fmu_instance *instance, kg_real t) {
+  const int result = fmu_exchange(instance, 0, 0, "set time");
+  if (result == FMU_DONE) {
+    instance->data->t = t;
+    fmu_touch(instance->data);
+  }
+  return result;
+}
+
+static inline int fmu_set_states(fmu_instance *instance, const kg_real *y, size_t n) {
+  const int result = fmu_exchange(instance, n, (size_t)instance->data->n, "set states");
+  if (result == FMU_DONE) {
+    memcpy(instance->data->y, y, n * sizeof *y);
+    fmu_touch(instance->data);
+  }
+  return result;
+}
+
+static inline int fmu_get_states(fmu_instance *instance, kg_real *y, size_t n) {
+  const int result = fmu_exchange(instance, n, (size_t)instance->data->n, "get states");
+  if (result == FMU_DONE) {
+    memcpy(y, instance->data->y, n * sizeof *y);
+  }
+  return result;
+}
+
+static inline int fmu_get_rates(fmu_instance *instance, kg_real *rates, size_t n) {
+  fmu_data *d = instance->data;
+  const int result = fmu_exchange(instance, n, (size_t)d->n, "derivatives");
+  int status;
+  if (result != FMU_DONE) {
+    return result;
+  }
+  status = fmu_refresh(d);
+  status = status < 0 ? status : fmu_evaluate_rates(d);
+  memcpy(rates, d->rates, n * sizeof *rates);
+  return fmu_result(instance, status, "derivatives");
+}
+
+static inline int fmu_get_indicators(fmu_instance *instance, kg_real *guards, size_t n) {
+  fmu_data *d = instance->data;
+  const int result = fmu_exchange(instance, n, (size_t)fmu_guards_count(d->model), "event indicators");
+  int status;
+  if (result != FMU_DONE) {
+    return result;
+  }
+  status = fmu_refresh(d);
+  status = status < 0 ? status : fmu_guards(d, guards);
+  return fmu_result(instance, status, "event indicators");
+}
+
+static inline int fmu_complete_step(fmu_instance *instance) {
+  const int result = fmu_exchange(instance, 0, 0, "completed step");
+  return result != FMU_DONE ? result : fmu_result(instance, fmu_completed(instance->data), "completed step");
+}
+
+static inline int fmu_update_states(fmu_instance *instance, fmu_outcome *outcome) {
+  const int result = fmu_exchange(instance, 0, 0, "event mode");
+  memset(outcome, 0, sizeof *outcome);
+  return result != FMU_DONE ? result : fmu_result(instance, fmu_update(instance->data, outcome), "event");
+}
+
 /* Whether the names of an importer belong to this FMU. */
 static inline int fmu_is_token(const char *token) { return token != NULL && strcmp(token, fmu.token) == 0; }
 

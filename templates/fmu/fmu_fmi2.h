@@ -210,14 +210,14 @@ fmi2Status fmi2EnterEventMode(fmi2Component c) {
 
 fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *info) {
   fmu_outcome outcome;
-  const int status = fmu_update(fmu_data_of(c), &outcome);
+  const int result = fmu_update_states(fmu_of(c), &outcome);
   info->newDiscreteStatesNeeded = fmi2False;
   info->terminateSimulation = outcome.terminated;
   info->nominalsOfContinuousStatesChanged = fmi2False;
   info->valuesOfContinuousStatesChanged = outcome.jumped;
   info->nextEventTimeDefined = outcome.timed;
   info->nextEventTime = outcome.next;
-  return (fmi2Status)fmu_result(fmu_of(c), status, "event");
+  return (fmi2Status)result;
 }
 
 fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c) {
@@ -230,39 +230,27 @@ fmi2Status fmi2CompletedIntegratorStep(fmi2Component c, fmi2Boolean no_return, f
   (void)no_return;
   *enter_event_mode = fmi2False;
   *terminate = fmi2False;
-  return (fmi2Status)fmu_result(fmu_of(c), fmu_completed(fmu_data_of(c)), "completed step");
+  return (fmi2Status)fmu_complete_step(fmu_of(c));
 }
 
 fmi2Status fmi2SetTime(fmi2Component c, fmi2Real time) {
-  fmu_data_of(c)->t = time;
-  fmu_touch(fmu_data_of(c));
-  return fmi2OK;
+  return (fmi2Status)fmu_set_time(fmu_of(c), time);
 }
 
 fmi2Status fmi2SetContinuousStates(fmi2Component c, const fmi2Real x[], size_t n) {
-  memcpy(fmu_data_of(c)->y, x, n * sizeof *x);
-  fmu_touch(fmu_data_of(c));
-  return fmi2OK;
+  return (fmi2Status)fmu_set_states(fmu_of(c), x, n);
 }
 
 fmi2Status fmi2GetDerivatives(fmi2Component c, fmi2Real derivatives[], size_t n) {
-  fmu_data *d = fmu_data_of(c);
-  int status = fmu_refresh(d);
-  status = status < 0 ? status : fmu_evaluate_rates(d);
-  memcpy(derivatives, d->rates, n * sizeof *derivatives);
-  return (fmi2Status)fmu_result(fmu_of(c), status, "derivatives");
+  return (fmi2Status)fmu_get_rates(fmu_of(c), derivatives, n);
 }
 
 fmi2Status fmi2GetEventIndicators(fmi2Component c, fmi2Real indicators[], size_t n) {
-  int status = fmu_refresh(fmu_data_of(c));
-  (void)n;
-  status = status < 0 ? status : fmu_guards(fmu_data_of(c), indicators);
-  return (fmi2Status)fmu_result(fmu_of(c), status, "event indicators");
+  return (fmi2Status)fmu_get_indicators(fmu_of(c), indicators, n);
 }
 
 fmi2Status fmi2GetContinuousStates(fmi2Component c, fmi2Real x[], size_t n) {
-  memcpy(x, fmu_data_of(c)->y, n * sizeof *x);
-  return fmi2OK;
+  return (fmi2Status)fmu_get_states(fmu_of(c), x, n);
 }
 
 fmi2Status fmi2GetNominalsOfContinuousStates(fmi2Component c, fmi2Real nominals[], size_t n) {

@@ -251,14 +251,14 @@ fmi3Status fmi3UpdateDiscreteStates(fmi3Instance instance, fmi3Boolean *again, f
                                     fmi3Boolean *nominals_changed, fmi3Boolean *values_changed, fmi3Boolean *timed,
                                     fmi3Float64 *next) {
   fmu_outcome outcome;
-  const int status = fmu_update(fmu_data_of(instance), &outcome);
+  const int result = fmu_update_states(fmu_of(instance), &outcome);
   *again = fmi3False;
   *terminate = outcome.terminated != 0;
   *nominals_changed = fmi3False;
   *values_changed = outcome.jumped != 0;
   *timed = outcome.timed != 0;
   *next = outcome.next;
-  return (fmi3Status)fmu_result(fmu_of(instance), status, "event");
+  return (fmi3Status)result;
 }
 
 fmi3Status fmi3EnterContinuousTimeMode(fmi3Instance instance) {
@@ -271,39 +271,27 @@ fmi3Status fmi3CompletedIntegratorStep(fmi3Instance instance, fmi3Boolean no_ret
   (void)no_return;
   *enter_event_mode = fmi3False;
   *terminate = fmi3False;
-  return (fmi3Status)fmu_result(fmu_of(instance), fmu_completed(fmu_data_of(instance)), "completed step");
+  return (fmi3Status)fmu_complete_step(fmu_of(instance));
 }
 
 fmi3Status fmi3SetTime(fmi3Instance instance, fmi3Float64 time) {
-  fmu_data_of(instance)->t = time;
-  fmu_touch(fmu_data_of(instance));
-  return fmi3OK;
+  return (fmi3Status)fmu_set_time(fmu_of(instance), time);
 }
 
 fmi3Status fmi3SetContinuousStates(fmi3Instance instance, const fmi3Float64 x[], size_t n) {
-  memcpy(fmu_data_of(instance)->y, x, n * sizeof *x);
-  fmu_touch(fmu_data_of(instance));
-  return fmi3OK;
+  return (fmi3Status)fmu_set_states(fmu_of(instance), x, n);
 }
 
 fmi3Status fmi3GetContinuousStateDerivatives(fmi3Instance instance, fmi3Float64 derivatives[], size_t n) {
-  fmu_data *d = fmu_data_of(instance);
-  int status = fmu_refresh(d);
-  status = status < 0 ? status : fmu_evaluate_rates(d);
-  memcpy(derivatives, d->rates, n * sizeof *derivatives);
-  return (fmi3Status)fmu_result(fmu_of(instance), status, "derivatives");
+  return (fmi3Status)fmu_get_rates(fmu_of(instance), derivatives, n);
 }
 
 fmi3Status fmi3GetEventIndicators(fmi3Instance instance, fmi3Float64 indicators[], size_t n) {
-  int status = fmu_refresh(fmu_data_of(instance));
-  (void)n;
-  status = status < 0 ? status : fmu_guards(fmu_data_of(instance), indicators);
-  return (fmi3Status)fmu_result(fmu_of(instance), status, "event indicators");
+  return (fmi3Status)fmu_get_indicators(fmu_of(instance), indicators, n);
 }
 
 fmi3Status fmi3GetContinuousStates(fmi3Instance instance, fmi3Float64 x[], size_t n) {
-  memcpy(x, fmu_data_of(instance)->y, n * sizeof *x);
-  return fmi3OK;
+  return (fmi3Status)fmu_get_states(fmu_of(instance), x, n);
 }
 
 fmi3Status fmi3GetNominalsOfContinuousStates(fmi3Instance instance, fmi3Float64 nominals[], size_t n) {

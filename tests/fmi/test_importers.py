@@ -298,3 +298,26 @@ def test_a_start_that_violates_constraints_is_refused() -> None:
     made.set_real(fmu.references("theta"), [1.0])
     with pytest.raises(Exception, match="ERROR"):
         made.exit_initialization_mode()
+
+
+def test_calls_of_the_other_kind_are_errors() -> None:
+    fmu = fmu_of("slider_crank", "2.0")
+    simulation, exchange = loaded(fmu, cosimulation=True), loaded(fmu, cosimulation=False)
+    simulation.exit_initialization_mode()
+    start_model_exchange(exchange)
+    for call in (
+        lambda: simulation.get_derivatives(6),
+        lambda: simulation.set_continuous_states([0.0] * 6),
+        lambda: exchange.get_derivatives(7),
+        lambda: exchange.do_step(0.0, 0.1),
+        lambda: simulation.do_step(0.5, 0.1),  # it is at 0
+        lambda: simulation.do_step(0.0, -0.1),
+        lambda: simulation.set_real(fmu.references("theta"), [0.0]),  # a state, after the start
+        lambda: simulation.set_real(fmu.references("energy.total"), [0.0]),
+        lambda: simulation.get_real([10_000]),
+        lambda: simulation.get_integer(fmu.references("theta")),
+    ):
+        with pytest.raises(Exception, match="ERROR"):
+            call()
+    for made in (simulation, exchange):
+        made.free_instance()
