@@ -10,7 +10,6 @@ from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Baumgarte, Projection
-from kanegen.solve.consistent import functions_of_constraints
 from kanegen.solve.values import form_names, gain_values, initial_time, integral_function
 
 
@@ -129,7 +128,7 @@ class Example(NamedTuple):
     ) -> Example:
         """The example of a model. ``known``: values by name.
 
-        Raises `SolveError` if the model has nothing to stabilize, or lacks the functions for it.
+        Raises `SolveError` if the model has nothing to stabilize, or not in its form.
         """
         constraints = description.control_constraints
         control_states = () if constraints is None else constraints.states
@@ -158,17 +157,14 @@ PLAIN: Final = Example()
 def _stabilized(description: Description, stabilization: Baumgarte | Projection | None) -> Stabilized:
     """The stabilization of the example program.
 
-    Raises `SolveError` for a model that has nothing to stabilize, and if functions of the projection were not compiled.
+    Raises `SolveError` for a model that has nothing to stabilize, and for a form whose state contains momenta.
     """
     gains = gain_values(stabilization, description)
     form = FORMS[description.form]
     if not isinstance(stabilization, Projection):
         return Stabilized(gains=tuple(gains.tolist()) if stabilization is not None else ())
-    needed = {*functions_of_constraints(description), *map(integral_function, stabilization.integrals)} - {"residuals"}
-    missing = [name for name in sorted(needed) if name not in description.functions]
-    if missing or form.momenta:
-        reason = f"needs the functions {', '.join(missing)}" if missing else f"does not apply to form={form.name!r}"
-        raise SolveError(f"the projection of the example program of {description.name!r} {reason}")
+    if form.momenta:
+        raise SolveError(f"the projection of {description.name!r} does not apply to form={form.name!r}")
     integrals = tuple(map(integral_function, stabilization.integrals))
     return Stabilized((), stabilization.every, stabilization.tolerance, integrals, form.any_rank)
 

@@ -15,6 +15,7 @@ from kanegen.emission.folder import write_folder
 from kanegen.emission.methods import AUTO, MOREAU_JEAN
 from kanegen.emission.options import ITERATIONS, EmitOptions
 from kanegen.emission.selftest.source import selftest_source
+from kanegen.emission.step import FUNCTIONS_OF_PROJECTION
 from kanegen.errors import ModelError, brief
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.model.stabilization import require_stabilization
@@ -117,23 +118,27 @@ def project_files(
 ) -> dict[str, str]:
     """The texts of a project by relative path; the arguments are those of :func:`emit`."""
     system = lower_model(model)
-    build_options = options_of(form, functions, stabilization)
-    if model.resolved_contacts and options.method in (AUTO, MOREAU_JEAN):
-        build_options = build_options.including("qdot")
+    if options.projections is None:
+        options = replace(options, projections=PROJECTIONS if isinstance(stabilization, Projection) else 0)
+    build_options = options_of(form, functions, stabilization).including(*_functions_of_step(model, options))
     equations = Equations(system)
     generated = _prepared(generate(equations, build_options), PRECISIONS[options.precision])
     digest = fingerprint(system, repr((build_options, options)))
     known = form_values(generated.description, model.parameters, model.initial, {} if values is None else values)
     units = {name: unit.si for name, unit in model.all_units.items()}
     example = Example.of(generated.description, known, stabilization, list(units.items()))
-    if options.projections is None:
-        options = replace(options, projections=PROJECTIONS if isinstance(stabilization, Projection) else 0)
     project = ProjectFiles.of(generated, options, digest, example, known, units)
     files = project.texts()
     if not options.single_header:
         with activity(f"computing the values of the self-test of {model.name!r}"):
             files[f"{options.name}_selftest.c"] = selftest_source(equations, project, known)
     return files
+
+
+def _functions_of_step(model: Model, options: EmitOptions) -> tuple[str, ...]:
+    """The functions that a step needs besides the right-hand side; those that the model does not have are left out."""
+    contacts = ("qdot",) if model.resolved_contacts and options.method in (AUTO, MOREAU_JEAN) else ()
+    return (*contacts, *(FUNCTIONS_OF_PROJECTION if options.projections else ()))
 
 
 def _prepared(generated: Generated, precision: Precision) -> Generated:

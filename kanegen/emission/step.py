@@ -16,6 +16,9 @@ from kanegen.forms import FORMS
 LEVELS = ("position_level", "velocity_level")
 """The functions of the constraints onto which a step projects, in this order."""
 
+FUNCTIONS_OF_PROJECTION = ("Q", "displacements", *LEVELS)
+"""The functions that a projection evaluates, those that the model has."""
+
 
 @dataclass(frozen=True)
 class Level:
