@@ -20,7 +20,7 @@ from systems import initial, model_of
 
 import kanegen as kg
 from kanegen.codegen.sources import write_files
-from kanegen.emission.casadi import casadi_files, emit_casadi
+from kanegen.emission.casadi import casadi_files, emit_casadi, interface
 
 pytestmark = pytest.mark.target
 casadi = pytest.importorskip("casadi")
@@ -279,6 +279,15 @@ def test_loads_in_accelerations_that_make_the_matrix_unsymmetric() -> None:
             close(block, differences(f, given, k))
     assert not casadi.Importer(path, "dll").has_function(f"adj1_{stem}_dynamics")
     assert "unsymmetric" in casadi_files(model)[f"{stem}_casadi.c"]
+
+
+def test_long_second_derivatives_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interface, "HESSIAN_LIMIT", 50)
+    code = casadi_files(model_of("lqr_cart_pole"))["lqr_cart_pole_casadi.c"]
+    assert "more than 50" in code
+    assert "int jac_adj1_lqr_cart_pole_dynamics(" not in code
+    assert "int adj1_lqr_cart_pole_dynamics(" in code
+    assert "int jac_adj1_lqr_cart_pole_outputs(" in code
 
 
 # -- use by CasADi ---------------------------------------------------------------------------------------------

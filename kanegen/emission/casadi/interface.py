@@ -7,7 +7,7 @@ their derivatives, which are second derivatives of f. Values that a derivative n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -109,10 +109,19 @@ def values_of(f: Functions) -> tuple[Values, ...]:
     return tuple(values for values in every if values.nodes)
 
 
+class Block(NamedTuple):
+    """Values of an output: their pattern, and the kernel function that computes them, with their indices there."""
+
+    pattern: Pattern
+    kernel: str = ""
+    indices: tuple[int, ...] = ()
+
+
 class Differentiated:
     """The CasADi functions of values: the values, their Jacobian, the adjoint derivative and its Jacobian.
 
-    Adds the kernel functions that they evaluate to ``f``. ``reason``: why there are no second derivatives, or None.
+    Adds the kernel functions that they evaluate to ``f``. Derivatives with respect to the parameters have functions of
+    their own, because most problems do not need them. ``reason``: why there are no second derivatives, or None.
     """
 
     def __init__(self, f: Functions, stem: str, values: Values, arguments: Sequence[Group]) -> None:
@@ -121,162 +130,156 @@ class Differentiated:
         self.f, self.values, self.arguments = f, values, tuple(arguments)
         self.name = f"{stem}_{values.name}"
         self.derivatives = Derivatives(f, values, self.seeds)
-        self.near = [group for group in arguments if group.name != "p" and group.nodes]
-        self.far = [group for group in arguments if group.name == "p" and group.nodes]
-        self.jacobians: dict[str, tuple[Place, ...]] = {}
+        self.variables = [group for group in arguments if group.name != "p" and group.nodes]
+        self.parameters = [group for group in arguments if group.name == "p" and group.nodes]
         self.reason = self.derivatives.reason_against_adjoint
         self.functions = tuple(self._made())
 
-    def _made(self) -> Iterable[CasadiFunction]:
-        yield self._values()
+    def _made(self) -> Iterator[CasadiFunction]:
+        yield self._of_values()
         if self.derivatives.has_multipliers:
             return
-        yield self._jacobian()
+        first = self._first_blocks()
+        yield self._jacobian(first)
         if self.reason is None:
             yield self._adjoint()
-            second = self._second()
-            if second is not None:
-                yield second
+            second = self._second_blocks()
+            if self.reason is None:
+                yield self._jacobian_of_adjoint(first, second)
 
-    @property
-    def _inputs(self) -> tuple[Port, ...]:
-        return tuple(group.port for group in self.arguments)
+    def _function(
+        self, prefix: str, summary: str, known: Sequence[Port], outputs: Mapping[str, Block], seeds: int = -1
+    ) -> CasadiFunction:
+        """A function of the arguments and ``known``, whose outputs are blocks of values of the kernel."""
+        copies: dict[str, list[Copy]] = {}
+        for k, block in enumerate(outputs.values()):
+            if block.indices:
+                copies.setdefault(block.kernel, []).append(Copy(k, block.indices))
+        inputs = (*(group.port for group in self.arguments), *known)
+        ports = tuple(Port(name, block.pattern) for name, block in outputs.items())
+        evaluations = tuple(Evaluation(kernel, tuple(found)) for kernel, found in copies.items())
+        return CasadiFunction(f"{prefix}{self.name}", summary, inputs, ports, evaluations, seeds=seeds)
 
-    def _kernel(self, suffix: str) -> str:
+    def _kernel(self, suffix: str = "") -> str:
         return f"casadi_{self.values.name}{suffix}"
 
-    def _values(self) -> CasadiFunction:
-        n, name = len(self.values.nodes), self._kernel("")
+    def _parts(self) -> Iterator[tuple[str, list[Group]]]:
+        """The endings of the names of kernel functions, and the arguments with respect to which they differentiate."""
+        yield "", self.variables
+        if self.parameters:
+            yield "_p", self.parameters
+
+    @property
+    def _value(self) -> Port:
+        """The values as an argument that derivatives do not read."""
+        return Port(f"out_{self.values.output}", Pattern(len(self.values.nodes), 1))
+
+    @property
+    def _seed(self) -> Port:
+        return Port(f"adj_{self.values.output}", Pattern.dense(len(self.values.nodes)))
+
+    # -- the functions ------------------------------------------------------------------------------------------
+
+    def _of_values(self) -> CasadiFunction:
+        n, name = len(self.values.nodes), self._kernel()
         if self.values.name == "dynamics":
             name = "rhs_stabilized" if self.f.stabilizable else "rhs"
         else:
             self.derivatives.add_values(name)
-        port = Port(self.values.output, Pattern.dense(n))
-        copied = Evaluation(name, (Copy(0, tuple(range(n))),))
-        return CasadiFunction(self.name, f"The {self.values.name}.", self._inputs, (port,), (copied,))
+        block = Block(Pattern.dense(n), name, tuple(range(n)))
+        return self._function("", f"The {self.values.name}.", (), {self.values.output: block})
 
-    def _jacobian(self) -> CasadiFunction:
-        n, outputs, evaluations = len(self.values.nodes), [], []
-        for part, suffix in ((self.near, "_jacobian"), (self.far, "_jacobian_p")):
-            if part:
-                self.jacobians[suffix] = self.derivatives.add_jacobian(self._kernel(suffix), flat(part))
-        blocks = {group.name: block for suffix in self.jacobians for group, block in self._blocks(suffix)}
-        for suffix in self.jacobians:
-            mine = {group.name for group, _ in self._blocks(suffix)}
-            copies = [
-                Copy(i, blocks[g.name][1]) for i, g in enumerate(self.arguments) if g.name in mine and blocks[g.name][1]
-            ]
-            if copies:
-                evaluations.append(Evaluation(self._kernel(suffix), tuple(copies)))
-        for group in self.arguments:
-            places = blocks.get(group.name, ((), ()))[0]
-            label = f"jac_{self.values.output}_{group.name}"
-            outputs.append(Port(label, Pattern(n, len(group.nodes), places)))
-        known = Port(f"out_{self.values.output}", Pattern(n, 1))
-        summary = f"Derivatives of the {self.values.name}."
-        name = f"jac_{self.name}"
-        return CasadiFunction(name, summary, (*self._inputs, known), tuple(outputs), tuple(evaluations))
-
-    def _blocks(self, suffix: str) -> Iterable[tuple[Group, tuple[tuple[Place, ...], tuple[int, ...]]]]:
-        """The places of the block of each argument, and the indices of its entries among the kernel's values."""
-        places, start = self.jacobians[suffix], 0
-        for group in self.near if suffix == "_jacobian" else self.far:
-            inside = [(k, place) for k, place in enumerate(places) if 0 <= place[1] - start < len(group.nodes)]
-            yield group, (tuple((i, k - start) for _, (i, k) in inside), tuple(k for k, _ in inside))
-            start += len(group.nodes)
+    def _jacobian(self, first: Mapping[str, Block]) -> CasadiFunction:
+        outputs = {f"jac_{self.values.output}_{group.name}": first[group.name] for group in self.arguments}
+        return self._function("jac_", f"Derivatives of the {self.values.name}.", [self._value], outputs)
 
     def _adjoint(self) -> CasadiFunction:
-        order = {group.name: k for k, group in enumerate(self.arguments)}
-        evaluations = []
-        for part, suffix in ((self.near, "_adjoint"), (self.far, "_adjoint_p")):
-            copies, start = [], 0
+        blocks = {group.name: Block(group.port.pattern) for group in self.arguments}
+        for ending, part in self._parts():
+            kernel, start = self._kernel(f"_adjoint{ending}"), 0
+            self.derivatives.add_adjoint(kernel, flat(part))
             for group in part:
-                copies.append(Copy(order[group.name], tuple(range(start, start + len(group.nodes)))))
-                start += len(group.nodes)
-            if part:
-                self.derivatives.add_adjoint(self._kernel(suffix), flat(part))
-                evaluations.append(Evaluation(self._kernel(suffix), tuple(copies)))
-        output, n = self.values.output, len(self.values.nodes)
-        inputs = (*self._inputs, Port(f"out_{output}", Pattern(n, 1)), Port(f"adj_{output}", Pattern.dense(n)))
-        outputs = tuple(Port(f"adj_{group.name}", group.port.pattern) for group in self.arguments)
+                end = start + len(group.nodes)
+                blocks[group.name] = Block(group.port.pattern, kernel, tuple(range(start, end)))
+                start = end
+        outputs = {f"adj_{name}": block for name, block in blocks.items()}
         summary = f"Products of seeds and the derivatives of the {self.values.name}."
-        return CasadiFunction(f"adj1_{self.name}", summary, inputs, outputs, tuple(evaluations), seeds=len(inputs) - 1)
+        return self._function("adj1_", summary, [self._value, self._seed], outputs, len(self.arguments) + 1)
 
-    # -- second derivatives ---------------------------------------------------------------------------------------
-
-    def _second(self) -> CasadiFunction | None:
-        """The derivatives of the adjoint derivatives; None if they are too long, which sets ``reason``."""
-        near, every = flat(self.near), [*flat(self.near), *flat(self.far)]
-        first = self._kernel("_hessian")
-        sources = {first: self.derivatives.add_hessian(first, near, range(len(near)))}
-        length = count_operations(self.f.known[first].roots) if sources[first] else 0
-        if length > HESSIAN_LIMIT:
-            del self.f.known[first]
-            self.reason = f"second derivatives take {length} operations, more than {HESSIAN_LIMIT}"
-            return None
-        if self.far:
-            second = self._kernel("_hessian_p")
-            sources[second] = self.derivatives.add_hessian(second, every, range(len(near), len(every)))
-        return self._of_adjoint(sources)
-
-    def _of_adjoint(self, sources: Mapping[str, tuple[Place, ...]]) -> CasadiFunction:
-        output, n = self.values.output, len(self.values.nodes)
-        adjoint = (Port(f"out_{output}", Pattern(n, 1)), Port(f"adj_{output}", Pattern.dense(n)))
-        known = tuple(Port(f"out_adj_{group.name}", Pattern(len(group.nodes), 1)) for group in self.arguments)
-        blocks = self._second_blocks(sources)
-        outputs: list[Port] = []
-        copies: dict[str, list[Copy]] = {kernel: [] for kernel in (*sources, *map(self._kernel, self.jacobians))}
+    def _jacobian_of_adjoint(
+        self, first: Mapping[str, Block], second: Mapping[tuple[str, str], Block]
+    ) -> CasadiFunction:
+        outputs: dict[str, Block] = {}
         for row in self.arguments:
-            for column in (*(group.port for group in self.arguments), *adjoint):
-                pattern, kernel, indices = blocks.get(
-                    (row.name, column.name), (Pattern(len(row.nodes), column.pattern.rows), "", ())
-                )
-                if indices:
-                    copies[kernel].append(Copy(len(outputs), indices))
-                outputs.append(Port(f"jac_adj_{row.name}_{column.name}", pattern))
-        evaluations = tuple(Evaluation(kernel, tuple(found)) for kernel, found in copies.items() if found)
-        return CasadiFunction(
-            f"jac_adj1_{self.name}",
-            f"Second derivatives of the {self.values.name}, weighted with the seeds.",
-            (*self._inputs, *adjoint, *known),
-            tuple(outputs),
-            evaluations,
-            seeds=len(self.arguments) + 1,
-        )
+            blocks = {group.name: second[row.name, group.name] for group in self.arguments}
+            blocks[self._value.name] = Block(Pattern(len(row.nodes), len(self.values.nodes)))
+            blocks[self._seed.name] = transposed(first[row.name])
+            outputs |= {f"jac_adj_{row.name}_{name}": block for name, block in blocks.items()}
+        found = [Port(f"out_adj_{group.name}", Pattern(len(group.nodes), 1)) for group in self.arguments]
+        summary = f"Second derivatives of the {self.values.name}, weighted with the seeds."
+        known = [self._value, self._seed, *found]
+        return self._function("jac_adj1_", summary, known, outputs, len(self.arguments) + 1)
 
-    def _second_blocks(
-        self, sources: Mapping[str, tuple[Place, ...]]
-    ) -> dict[tuple[str, str], tuple[Pattern, str, tuple[int, ...]]]:
-        """Pattern, kernel function and indices of each block that is not empty."""
-        found = {place: (kernel, k) for kernel, places in sources.items() for k, place in enumerate(places)}
-        blocks, starts, start = {}, {}, 0
-        for group in (*self.near, *self.far):
-            starts[group.name] = start
-            start += len(group.nodes)
-        for row in (*self.near, *self.far):
-            for column in (*self.near, *self.far):
-                top, left = starts[row.name], starts[column.name]
-                entries = {
-                    (i, k): found[max(top + i, left + k), min(top + i, left + k)]
-                    for i in range(len(row.nodes))
-                    for k in range(len(column.nodes))
-                    if (max(top + i, left + k), min(top + i, left + k)) in found
+    # -- their blocks -------------------------------------------------------------------------------------------
+
+    def _first_blocks(self) -> dict[str, Block]:
+        """The derivatives with respect to each argument."""
+        n = len(self.values.nodes)
+        blocks = {group.name: Block(Pattern(n, len(group.nodes))) for group in self.arguments}
+        for ending, part in self._parts():
+            kernel, start = self._kernel(f"_jacobian{ending}"), 0
+            places = self.derivatives.add_jacobian(kernel, flat(part))
+            for group in part:
+                inside = {
+                    (i, k - start): index
+                    for index, (i, k) in enumerate(places)
+                    if start <= k < start + len(group.nodes)
                 }
-                blocks[row.name, column.name] = self._block(entries, len(row.nodes), len(column.nodes))
-        label = f"adj_{self.values.output}"
-        for suffix in self.jacobians:
-            for group, (places, indices) in self._blocks(suffix):
-                turned = {(k, i): (self._kernel(suffix), j) for (i, k), j in zip(places, indices, strict=True)}
-                blocks[group.name, label] = self._block(turned, len(group.nodes), len(self.values.nodes))
+                blocks[group.name] = Block(Pattern(n, len(group.nodes), tuple(inside)), kernel, tuple(inside.values()))
+                start += len(group.nodes)
         return blocks
 
-    @staticmethod
-    def _block(
-        entries: Mapping[Place, tuple[str, int]], rows: int, columns: int
-    ) -> tuple[Pattern, str, tuple[int, ...]]:
-        places = by_columns(entries)
-        kernel = entries[places[0]][0] if places else ""
-        return Pattern(rows, columns, places), kernel, tuple(entries[place][1] for place in places)
+    def _second_blocks(self) -> dict[tuple[str, str], Block]:
+        """The second derivatives with respect to each pair of arguments; sets ``reason`` if they are too long."""
+        found = self._second_derivatives()
+        starts, start = {}, 0
+        for group in (*self.variables, *self.parameters):
+            starts[group.name] = start
+            start += len(group.nodes)
+        blocks = {}
+        for row in self.arguments:
+            for column in self.arguments:
+                top, left = starts.get(row.name, 0), starts.get(column.name, 0)
+                places = ((i, k) for i in range(len(row.nodes)) for k in range(len(column.nodes)))
+                lower = {(i, k): (max(top + i, left + k), min(top + i, left + k)) for i, k in places}
+                own = by_columns(place for place in lower if lower[place] in found)
+                kernel = found[lower[own[0]]][0] if own else ""
+                pattern = Pattern(len(row.nodes), len(column.nodes), own)
+                blocks[row.name, column.name] = Block(pattern, kernel, tuple(found[lower[place]][1] for place in own))
+        return blocks
+
+    def _second_derivatives(self) -> dict[Place, tuple[str, int]]:
+        """The kernel function and the index there of each entry in the lower triangle of the second derivatives."""
+        variables, every = flat(self.variables), flat([*self.variables, *self.parameters])
+        n, kernel = len(variables), self._kernel("_hessian")
+        places = {kernel: self.derivatives.add_hessian(kernel, variables, range(n))}
+        length = count_operations(self.f.known[kernel].roots) if places[kernel] else 0
+        if length > HESSIAN_LIMIT:
+            del self.f.known[kernel]
+            self.reason = f"second derivatives take {length} operations, more than {HESSIAN_LIMIT}"
+            return {}
+        kernel = self._kernel("_hessian_p")
+        places[kernel] = self.derivatives.add_hessian(kernel, every, range(n, len(every))) if self.parameters else ()
+        return {place: (kernel, k) for kernel, own in places.items() for k, place in enumerate(own)}
+
+
+def transposed(block: Block) -> Block:
+    """The transpose of a block."""
+    pattern = block.pattern
+    turned = {(k, i): index for (i, k), index in zip(pattern.places, block.indices, strict=True)}
+    places = by_columns(turned)
+    own = Pattern(pattern.columns, pattern.rows, places)
+    return Block(own, block.kernel, tuple(turned[place] for place in places))
 
 
 def flat(arguments: Iterable[Group]) -> list[Node]:
