@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from inspect import isabstract
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -143,7 +144,8 @@ def record_types(kind: Any, known: set[type]) -> set[type]:
 
 
 def test_no_kind_of_record_is_left_out() -> None:
-    expected = record_types(SystemDescription, {SystemDescription, kg.Bilateral, *LAWS})
+    kinds = record_types(SystemDescription, {SystemDescription, kg.Bilateral, *LAWS})
+    expected = {kind for kind in kinds if not isabstract(kind)}
     assert {type(record) for record in records()} == expected - {kg.shapes.Shape, Unit}  # these are not compiled
     assert {Route, kg.Servo, kg.Coulomb} < expected
 
