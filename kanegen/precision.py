@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 from kanegen.errors import BuildError
 
@@ -15,7 +15,7 @@ from kanegen.errors import BuildError
 class Tolerance(float):
     """A tolerance against rounding: its value in double precision, and ``single``, its value in float.
 
-    Products of a tolerance and a number are tolerances. A sum or quotient is a plain number.
+    Products with exact numbers and floats are tolerances; other results are plain numbers.
     """
 
     single: float
@@ -25,11 +25,16 @@ class Tolerance(float):
         result.single = single
         return result
 
-    def __mul__(self, other: float) -> Tolerance:
+    def __mul__(self, other: Any) -> Any:
+        if not isinstance(other, int | float | Fraction):
+            return float(self) * other
         single = other.single if isinstance(other, Tolerance) else other
         return Tolerance(float(self) * float(other), self.single * float(single))
 
     __rmul__ = __mul__
+
+    def __reduce__(self) -> tuple[type[Tolerance], tuple[float, float]]:
+        return Tolerance, (float(self), self.single)
 
 
 @dataclass(frozen=True)

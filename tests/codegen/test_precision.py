@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -74,6 +76,8 @@ def test_products_of_tolerances_are_tolerances() -> None:
     ):
         assert product == pytest.approx(double, rel=1e-15)
         assert product.single == pytest.approx(single, rel=1e-15)
+    np.testing.assert_array_equal(tolerance * np.ones(2), [1e-9, 1e-9])
+    assert pickle.loads(pickle.dumps(tolerance)).single == copy.copy(tolerance).single == 1e-5
     assert FLOAT.value(tolerance) == 1e-5
     assert DOUBLE.value(tolerance) == 1e-9
 
