@@ -26,11 +26,17 @@ ROUNDINGS: Final = 8.0
 LARGEST_TOLERANCE: Final = 0.01
 """A tolerance above this fraction of the largest values would accept almost anything."""
 
+MOST: Final = 1e37
+"""Largest tolerance; tolerances are numbers of the type float in every project."""
+
 DECISION: Final = 100.0
 """Tolerances by which values differ if a program in the precision of the scalar type has decided otherwise."""
 
 LAST_PLACES: Final = 2.0
 """Units in the last place of a value by which it may be wrong in any case."""
+
+NORMWISE_PLACES: Final = 16.0
+"""The same for the largest value of a function that solves by singular values or eigenvectors."""
 
 Arguments: TypeAlias = Mapping[str, Sequence[float]]
 Evaluation: TypeAlias = Callable[[Mapping[str, Sequence[Any]], Context], list[Any]]
@@ -54,8 +60,9 @@ class Scalar:
     digits: int
 
     def rounded(self, x: float) -> float:
-        """The nearest number of this type."""
-        return float(self.kind(x))
+        """The nearest number of this type; infinite where it has none."""
+        with np.errstate(over="ignore"):
+            return float(self.kind(x))
 
     def ulp(self, x: float) -> float:
         """The unit in the last place of a number."""
@@ -134,7 +141,7 @@ def expect(evaluate: Evaluation, arguments: Arguments, scalar: Scalar, accuracy:
     The tolerance of a value is the sum of three terms: the effect of changing every argument by one unit in its last
     place (the sum of the absolute effects); `ROUNDINGS` times that of rounding every constant and every result of an
     operation (the root mean square over random directions of rounding); and `LAST_PLACES` units in the last place of
-    the value itself, or of the largest value where the errors are normwise.
+    the value itself, with `NORMWISE_PLACES` of the largest value where errors are normwise.
 
     Parameters
     ----------
@@ -153,12 +160,16 @@ def expect(evaluate: Evaluation, arguments: Arguments, scalar: Scalar, accuracy:
     except UndecidedError:
         raise UndefinedError("a branch or a rank there depends on rounding") from None
     _require_finite(columns)
-    inputs, rounding = disturbed.errors(columns, scalar.ulp, scalar.unit)
+    with disturbed.context.scope():
+        inputs, rounding = disturbed.errors(columns, scalar.ulp, scalar.unit)
     expected = _evaluated(evaluate, arguments, scalar.context(mpmath_context(DIGITS) if accuracy.exact else PYTHON))
     _require_finite([[scalar.rounded(x) for x in expected]])
-    sizes = np.full(len(expected), abs(expected).max(initial=0.0)) if accuracy.normwise else expected
-    last_places = LAST_PLACES * np.array([scalar.ulp(x) for x in sizes])
+    last_places = LAST_PLACES * np.array([scalar.ulp(x) for x in expected])
+    if accuracy.normwise:
+        last_places += NORMWISE_PLACES * scalar.ulp(abs(expected).max(initial=0.0))
     tolerances = inputs + ROUNDINGS * rounding * (1 if accuracy.exact else 2) + last_places
+    if not (tolerances <= MOST).all():
+        raise UndefinedError("it is too large there")
     coarse = mpmath_context(scalar.digits) if accuracy.exact else PYTHON
     rough = _evaluated(evaluate, arguments, scalar.context(coarse))
     if (np.abs(expected - rough) > DECISION * tolerances).any():
