@@ -141,7 +141,7 @@ class Example(NamedTuple):
             known=[known.get(name) for name in form_names(description)] if known else (),
             start_time=initial_time(description, known) or 0.0,
             laws=[Law(k, description.inputs[k], law.sample_time, law.delay) for k, law in description.laws.items()],
-            stabilization=_stabilized(description, stabilization),
+            stabilization=stabilized_by(description, stabilization),
             units=units,
         )
 
@@ -154,8 +154,8 @@ class Example(NamedTuple):
 PLAIN: Final = Example()
 
 
-def _stabilized(description: Description, stabilization: Baumgarte | Projection | None) -> Stabilized:
-    """The stabilization of the example program.
+def stabilized_by(description: Description, stabilization: Baumgarte | Projection | None) -> Stabilized:
+    """The stabilization of emitted code.
 
     Raises `SolveError` for a model that has nothing to stabilize, and for a form whose state contains momenta.
     """

@@ -207,7 +207,12 @@ static inline int fmu_update_states(fmu_instance *instance, fmu_outcome *outcome
   return result != FMU_DONE ? result : fmu_result(instance, fmu_update(instance->data, outcome), "event");
 }
 
-/* Whether the names of an importer belong to this FMU. */
-static inline int fmu_is_token(const char *token) { return token != NULL && strcmp(token, fmu.token) == 0; }
+/* Why an instance cannot be made, or NULL. */
+static inline const char *fmu_refusal(const char *name, const char *token, int cosimulation) {
+  if (name == NULL || token == NULL || strcmp(token, fmu.token) != 0) {
+    return "the instantiation token (GUID) is not that of this FMU, or the instance has no name";
+  }
+  return FMU_PROJECTION && !cosimulation ? "the FMU projects its state: it is for co-simulation only" : NULL;
+}
 
 #endif

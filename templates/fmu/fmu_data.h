@@ -11,6 +11,10 @@
 #include "kg_run.h"
 #endif
 
+#if FMU_PROJECTION
+#include "kg_projection.h"
+#endif
+
 /* What the importer may do next. */
 enum { FMU_CREATED, FMU_INITIALIZING, FMU_EVENT, FMU_CONTINUOUS, FMU_STEPPING, FMU_TERMINATED };
 
@@ -40,6 +44,11 @@ typedef struct {
 #if FMU_EVENTS
   kg_impulse_rows rows;
   kg_hybrid hybrid;
+#endif
+#if FMU_PROJECTION
+  kg_projection projection;
+  const kg_function *integrals[FMU_N_INTEGRALS + 1];
+  kg_real *projecting; /* work of the projection */
 #endif
   kg_real *y;         /* q, u, s */
   kg_real *rates;
@@ -133,6 +142,10 @@ static inline size_t fmu_place(fmu_data *d, char *memory) {
     *arrays[i] = memory ? (kg_real *)(void *)(memory + total) : NULL;
     total += sizes[i] * sizeof(kg_real);
   }
+#if FMU_PROJECTION
+  d->projecting = memory ? (kg_real *)(void *)(memory + total) : NULL;
+  total += kg_projection_work(&d->projection) * sizeof(kg_real);
+#endif
 #if FMU_EVENTS
   total = (total + 15) / 16 * 16;
   d->events = memory ? memory + total : NULL;
@@ -157,6 +170,26 @@ static inline void fmu_find_rows(fmu_data *d) {
 }
 #endif
 
+#if FMU_PROJECTION
+static inline void fmu_describe_projection(fmu_data *d) {
+  kg_projection *c = &d->projection;
+  for (int i = 0; i < FMU_N_INTEGRALS; ++i) {
+    d->integrals[i] = kg_find_function(d->model, fmu.integrals[i]);
+  }
+  c->integrals.n = FMU_N_INTEGRALS;
+  c->integrals.functions = d->integrals;
+  c->manifold.n_q = d->model->n_q;
+  c->manifold.n_u = d->model->n_u;
+  c->manifold.position = kg_find_function(d->model, "position_level");
+  c->manifold.velocity = kg_find_function(d->model, "velocity_level");
+  c->manifold.displacements = kg_find_function(d->model, "displacements");
+  c->manifold.mass = kg_find_function(d->model, "Q");
+  c->every = fmu.every;
+  c->tolerance = fmu.tolerance;
+  c->any_rank = fmu.any_rank;
+}
+#endif
+
 /* Sizes and functions, for fmu_place(). */
 static inline void fmu_describe(fmu_data *d) {
   memset(d, 0, sizeof *d);
@@ -166,6 +199,9 @@ static inline void fmu_describe(fmu_data *d) {
   d->n_s = d->n - d->model->n_q - d->model->n_u;
 #if FMU_EVENTS
   fmu_find_rows(d);
+#endif
+#if FMU_PROJECTION
+  fmu_describe_projection(d);
 #endif
 }
 

@@ -4,6 +4,14 @@
 
 #include "fmi2Functions.h"
 
+/* This copy of the header adds no prefix; the standard has one for FMUs that are linked into a program. */
+#ifndef FMI2_OVERRIDE_FUNCTION_PREFIX
+#define FMU_PASTE(prefix, name) prefix##name
+#define FMU_PREFIXED(prefix, name) FMU_PASTE(prefix, name)
+#undef fmi2FullName
+#define fmi2FullName(name) FMU_PREFIXED(FMI2_FUNCTION_PREFIX, name)
+#endif
+
 #include "fmu_calls.h"
 
 static fmu_instance *fmu_of(fmi2Component component) { return (fmu_instance *)component; }
@@ -23,14 +31,14 @@ const char *fmi2GetVersion(void) { return fmi2Version; }
 
 fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources,
                               const fmi2CallbackFunctions *functions, fmi2Boolean visible, fmi2Boolean logging) {
+  const char *refusal = fmu_refusal(name, guid, type == fmi2CoSimulation);
   fmi2CallbackFunctions *callbacks;
   fmu_instance *instance;
   (void)resources;
   (void)visible;
-  if (name == NULL || !fmu_is_token(guid)) {
+  if (refusal != NULL) {
     if (functions && functions->logger) {
-      functions->logger(functions->componentEnvironment, name ? name : "", fmi2Error, "logStatusError",
-                        "the GUID is not that of this FMU, or the instance has no name");
+      functions->logger(functions->componentEnvironment, name ? name : "", fmi2Error, "logStatusError", refusal);
     }
     return NULL;
   }

@@ -29,11 +29,12 @@ static void fmu_log_message(void *own, const char *name, int status, const char 
 
 static fmi3Instance fmu_instantiate(fmi3String name, fmi3String token, int cosimulation, fmi3Boolean logging,
                                     fmi3InstanceEnvironment environment, fmi3LogMessageCallback log) {
+  const char *refusal = fmu_refusal(name, token, cosimulation);
   fmu_instance *instance;
   fmu_callbacks *callbacks;
-  if (name == NULL || !fmu_is_token(token)) {
+  if (refusal != NULL) {
     if (log != NULL) {
-      log(environment, fmi3Error, "logStatusError", "the token is not that of this FMU, or the instance has no name");
+      log(environment, fmi3Error, "logStatusError", refusal);
     }
     return NULL;
   }

@@ -176,6 +176,36 @@ static inline int fmu_act(void *host, int clock, kg_real t) {
   return KG_OK;
 }
 
+/* -- projection: callbacks of kg_run ------------------------------------------------------------------------- */
+
+#if FMU_PROJECTION
+/* Corrects the state after a step that ended with `outcome`. */
+static inline int fmu_project(void *host, int outcome) {
+  fmu_data *d = (fmu_data *)host;
+  const kg_stepper *s = &d->stepper;
+  const int status = fmu_fill_inputs(d, s->t, s->y, s->y, d->r);
+  return status < 0 ? status : kg_projection_after_step(&d->projection, &d->stepper, d->r, outcome);
+}
+
+/* The integrals of motion keep their present values from now on. */
+static inline int fmu_renew(void *host) {
+  fmu_data *d = (fmu_data *)host;
+  const kg_real *y = d->stepper.y;
+  const int status = fmu_fill_inputs(d, d->stepper.t, y, y, d->r);
+  return status < 0 ? status : kg_projection_renew(&d->projection, d->stepper.t, y, y + d->model->n_q, d->r);
+}
+
+static inline void fmu_open_projection(fmu_data *d) {
+  d->projection.p = d->p;
+  d->projection.work = d->projecting;
+  kg_projection_start(&d->projection);
+  d->run.accept = fmu_project;
+  d->run.renew = fmu_renew;
+}
+#else
+static inline void fmu_open_projection(fmu_data *d) { (void)d; }
+#endif
+
 /* -- the start ------------------------------------------------------------------------------------------------ */
 
 static inline int fmu_store(void *host, kg_real t, const kg_real *y) {
@@ -211,6 +241,7 @@ static inline int fmu_start_stepper(fmu_data *d, const kg_stepper_options *optio
   h->plain = fmu_ode(d);
   h->inputs = fmu_fill_inputs;
   h->record = fmu_record;
+  h->accept = d->run.accept;
   h->host = d;
   memset(d->counts, 0, (size_t)d->model->n_events * sizeof *d->counts);
   status = kg_hybrid_open(h, d->events);
@@ -263,6 +294,7 @@ static inline int fmu_start(fmu_data *d) {
   d->run.clocks = d->clocks;
   d->run.sample = fmu_take_sample;
   d->run.act = fmu_act;
+  fmu_open_projection(d);
   for (int k = 0; k < FMU_N_CLOCKS; ++k) {
     d->clocks[k].sample_time = fmu.clocks[k][0];
     d->clocks[k].delay = fmu.clocks[k][1];

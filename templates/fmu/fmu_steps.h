@@ -28,6 +28,12 @@ static inline int fmu_aim(fmu_data *d, kg_real target) {
   kg_stepper *s = &d->stepper;
   const int changed = d->changed || run->n_clocks > 0;
   d->changed = 0;
+  if (changed && run->renew) {
+    const int status = run->renew(run->host);
+    if (status < 0) {
+      return status;
+    }
+  }
   run->t_end = target;
   kg_run_find_stop(run);
 #if FMU_EVENTS

@@ -69,6 +69,10 @@ typedef struct {
   const kg_real *p;          /* parameters, then gains of the stabilization */
   const char *rhs;           /* name of the right-hand side */
   const char *mass;          /* name of the matrix of the accelerations */
+  int every;                 /* projection of the state after so many steps; 0: none */
+  kg_real tolerance;         /* of the projection */
+  int any_rank;              /* constraints can become dependent */
+  const char *const *integrals; /* names of the integrals of motion that the projection keeps (FMU_N_INTEGRALS) */
 } fmu_tables;
 
 #endif

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import fmus
@@ -228,6 +229,29 @@ def test_model_exchange_in_c(name: str, version: str) -> None:
     assert close(end, final(name, 0.5), 1e-11)
 
 
+MAIN = """
+#include <stddef.h>
+void *slider_crank_fmi2Instantiate(const char *, int, const char *, const char *, const void *, int, int);
+void *bouncing_ball_fmi2Instantiate(const char *, int, const char *, const char *, const void *, int, int);
+int main(void) {
+  return slider_crank_fmi2Instantiate("a", 1, "other", "", NULL, 0, 0) == NULL &&
+         bouncing_ball_fmi2Instantiate("b", 1, "other", "", NULL, 0, 0) == NULL ? 0 : 1;
+}
+"""
+
+
+def test_two_fmus_are_linked_into_one_program(tmp_path: Path) -> None:
+    """Without the macro for shared libraries every symbol has the prefix of its model."""
+    (tmp_path / "main.c").write_text(MAIN)
+    units = [tmp_path / "main.c"]
+    for name in ("slider_crank", "bouncing_ball"):
+        sources = fmu_of(name, "2.0").folder / "sources"
+        units += [sources / f"{name}.c", sources / f"{name}_fmu.c"]
+    command = [C_COMPILER.command, "-std=c99", "-O0", *map(str, units), "-o", str(tmp_path / "main"), "-lm"]
+    subprocess.run(command, check=True)
+    subprocess.run([str(tmp_path / "main")], check=True)
+
+
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
 
 
@@ -290,6 +314,29 @@ def test_gains_act_in_both_kinds_of_simulation(tmp_path: Any) -> None:
     )  # fmt: skip
     (end,) = fmus.unpacked(path, "2.0").run("steps", 500, components(name))
     assert close(end, np.concatenate(solution.last[1:]), 1e-12)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_projections_act_in_co_simulation(version: str, tmp_path: Any) -> None:
+    """The state stays on the constraints and keeps the energy; the FMU is not for model exchange."""
+    projection, name = kg.Projection(integrals=("energy",)), "spherical_pendulum"
+    path = kg.export_fmu(
+        model_of(name), tmp_path / "projected.fmu", fmi=version, values=fmus.start_of(name), stabilization=projection,
+        step=0.01, compiler=fmus.FAST,
+    )  # fmt: skip
+    fmu, start = fmus.unpacked(path, version), initial(name)
+    assert fmu.root.find("ModelExchange") is None
+    solver = kg.build(model_of(name), stabilization=projection)
+    solution = solver.integrate((0.0, 2.0), start["q"], start["u"], method="rk4", step=0.01)
+    made = loaded(fmu, cosimulation=True)
+    made.exit_initialization_mode()
+    energy = fmu.references("energy.total")
+    first = read(made, energy)[0]
+    for k in range(200):
+        made.do_step(k * 0.01, 0.01)
+    assert close(read(made, fmu.references(*components(name))), np.concatenate(solution.last[1:]))
+    assert read(made, energy)[0] == pytest.approx(first, rel=1e-12)
+    made.free_instance()
 
 
 def test_a_start_that_violates_constraints_is_refused() -> None:

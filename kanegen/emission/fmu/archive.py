@@ -92,4 +92,4 @@ def write_archive(files: Mapping[str, bytes], path: Path) -> None:
             Path(temporary).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise BuildError(f"the FMU cannot be written to {path}: {error}") from error
+        raise BuildError(f"the FMU cannot be written to {path}: {error.strerror or error}") from error

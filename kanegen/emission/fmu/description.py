@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from kanegen._version import __version__
 from kanegen.codes import Mode
+from kanegen.emission.example import Stabilized
 from kanegen.emission.fmu.dependencies import Dependencies
 from kanegen.emission.fmu.options import FmuOptions
 from kanegen.emission.fmu.variables import Table, Variable
@@ -42,7 +43,8 @@ class Fmu:
     """What the files of an FMU say about it.
 
     ``identifier`` is the name of the binary and the prefix of functions, ``files`` are the C files to compile,
-    ``start_time`` is in s, ``n_indicators`` counts event indicators, ``token`` identifies the FMU.
+    ``start_time`` is in s, ``n_indicators`` counts event indicators, ``token`` identifies the FMU. An FMU that projects
+    its state (``stabilized``) is for co-simulation only.
     """
 
     name: str
@@ -55,6 +57,12 @@ class Fmu:
     start_time: float
     n_indicators: int
     files: tuple[str, ...]
+    stabilized: Stabilized
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether the FMU is for model exchange too."""
+        return self.stabilized.every == 0
 
 
 def model_description(fmu: Fmu) -> bytes:
@@ -105,15 +113,18 @@ def _root(fmu: Fmu) -> Element:
 
 def _interfaces(root: Element, fmu: Fmu) -> None:
     version, flags = fmu.options.fmi, FLAGS[fmu.options.fmi]
-    exchange = SubElement(root, "ModelExchange", {"modelIdentifier": fmu.identifier, **flags})
-    exchange.set(
-        "completedIntegratorStepNotNeeded" if version == "2.0" else "needsCompletedIntegratorStep",
-        "true" if bool(fmu.n_indicators) is (version == "3.0") else "false",
-    )
+    interfaces = []
+    if fmu.exchanges:
+        exchange = SubElement(root, "ModelExchange", {"modelIdentifier": fmu.identifier, **flags})
+        exchange.set(
+            "completedIntegratorStepNotNeeded" if version == "2.0" else "needsCompletedIntegratorStep",
+            "true" if bool(fmu.n_indicators) is (version == "3.0") else "false",
+        )
+        interfaces.append(exchange)
     simulation = SubElement(root, "CoSimulation", {"modelIdentifier": fmu.identifier, **flags})
     simulation.set("canHandleVariableCommunicationStepSize", "true")
     if version == "2.0":
-        for interface in (exchange, simulation):
+        for interface in (*interfaces, simulation):
             files = SubElement(interface, "SourceFiles")
             for name in fmu.files:
                 SubElement(files, "File", name=name)

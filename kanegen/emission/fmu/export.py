@@ -12,12 +12,13 @@ from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import IMPLICIT
 from kanegen.codegen.sources import files_digest, text_digest
 from kanegen.derivation import Equations, fingerprint, lower_model
+from kanegen.emission.example import Stabilized, stabilized_by
 from kanegen.emission.fmu.archive import PORTABLE, binary_path, compile_binary, require_target, write_archive
 from kanegen.emission.fmu.dependencies import Dependencies
 from kanegen.emission.fmu.description import Fmu, build_description, model_description
 from kanegen.emission.fmu.options import METHODS, FmuOptions
 from kanegen.emission.fmu.sources import fmu_sources, kernel_files, units_of
-from kanegen.emission.fmu.variables import Subject, Table, variable_table
+from kanegen.emission.fmu.variables import Subject, variable_table
 from kanegen.emission.options import EmitOptions
 from kanegen.errors import BuildError, ModelError, SolveError, brief
 from kanegen.model import Baumgarte, Model, Projection
@@ -27,7 +28,7 @@ from kanegen.pipeline import generate
 from kanegen.program.options import BuildOptions
 from kanegen.progress import activity
 from kanegen.resources import template_folder
-from kanegen.solve.values import form_values, gain_values, initial_time
+from kanegen.solve.values import form_values, initial_time
 
 FUNCTIONS: Final = (
     "outputs",
@@ -55,7 +56,7 @@ def export_fmu(
     fmi: str = "2.0",
     name: str | None = None,
     form: str = "auto",
-    stabilization: Baumgarte | None = None,
+    stabilization: Baumgarte | Projection | None = None,
     values: Mapping[Any, float] | None = None,
     method: str = "rk4",
     step: float = 1e-3,
@@ -78,7 +79,7 @@ def export_fmu(
     name
         The model identifier, a C identifier: name of the library and prefix of functions; None: the model's name.
     stabilization
-        Baumgarte gains, or None.
+        As for :func:`kanegen.build`. With a projection the FMU is for co-simulation only.
     values
         Start values by name or symbol: of parameters, coordinates, speeds, states, inputs and the time ``t``. Others
         are those of the model; inputs without a value start at zero.
@@ -107,19 +108,19 @@ def export_fmu(
     identifier = _identifier(model, name)
     target = file_path(path, "path")
     require_target(target)
-    _require_stabilization(stabilization)
+    require_stabilization(stabilization)
     flags = _flags(compiler)
-    system, build_options = lower_model(model), BuildOptions.of(form, FUNCTIONS)
+    system, build_options = lower_model(model), _build_options(form, stabilization)
     with activity(f"deriving the equations of {model.name!r}"):
         equations = Equations(system)
         generated = generate(equations, build_options)
     description = generated.description
     kernel = kernel_files(generated, identifier, fingerprint(system, repr(build_options)))
     known = form_values(description, model.parameters, model.initial, {} if values is None else values)
-    gains = tuple(gain_values(stabilization, description).tolist()) if stabilization is not None else ()
+    stabilized = stabilized_by(description, stabilization)
     subject = Subject(description, model.all_units, known, _methods(description), options)
-    fmu = _fmu(subject, equations, identifier, text_digest((files_digest(kernel), repr(gains))))
-    files = fmu_sources(fmu, kernel, description, gains)
+    fmu = _fmu(subject, equations, identifier, files_digest(kernel), stabilized)
+    files = fmu_sources(fmu, kernel, description)
     write_archive(_contents(fmu, files, flags if binary else None), target)
     return target
 
@@ -137,13 +138,13 @@ def _identifier(model: Any, name: str | None) -> str:
     return identifier
 
 
-def _require_stabilization(stabilization: Any) -> None:
-    require_stabilization(stabilization)
-    if isinstance(stabilization, Projection):
-        raise SolveError(
-            "an FMU does not project states: its importer owns them in model exchange; use kg.Baumgarte(alpha, beta), "
-            "or None with a method of high order"
-        )
+def _build_options(form: str, stabilization: Baumgarte | Projection | None) -> BuildOptions:
+    """The functions of the kernel, with those of a projection."""
+    options = BuildOptions.of(form, FUNCTIONS)
+    if not isinstance(stabilization, Projection):
+        return options
+    integrals = ("integrals",) if stabilization.integrals else ()
+    return options.including("displacements", "position_level", *integrals)
 
 
 def _flags(compiler: Any) -> CompilerOptions:
@@ -161,7 +162,7 @@ def _methods(description: Description) -> tuple[str, ...]:
     return tuple(name for name in METHODS if implicit or name not in IMPLICIT)
 
 
-def _fmu(subject: Subject, equations: Equations, identifier: str, digest: str) -> Fmu:
+def _fmu(subject: Subject, equations: Equations, identifier: str, digest: str, stabilized: Stabilized) -> Fmu:
     options, methods = subject.options, subject.methods
     if options.method not in methods:
         raise SolveError(
@@ -173,7 +174,7 @@ def _fmu(subject: Subject, equations: Equations, identifier: str, digest: str) -
     return Fmu(
         name=equations.model.name,
         identifier=identifier,
-        token=_token(digest, table, options, start_time),
+        token=_token(digest, table, options, start_time, stabilized),
         table=table,
         dependencies=Dependencies(equations, table),
         options=options,
@@ -181,12 +182,13 @@ def _fmu(subject: Subject, equations: Equations, identifier: str, digest: str) -
         start_time=start_time,
         n_indicators=len(table.places("GUARD")),
         files=units_of(identifier),
+        stabilized=stabilized,
     )
 
 
-def _token(digest: str, table: Table, options: FmuOptions, start_time: float) -> str:
+def _token(digest: str, *parts: Any) -> str:
     """A name of the FMU that is the same for the same model, values and options."""
-    text = text_digest((digest, repr(table), repr(options), repr(start_time)))
+    text = text_digest((digest, *map(repr, parts)))
     return f"{{{uuid.UUID(text[:32])}}}"
 
 

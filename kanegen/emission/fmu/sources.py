@@ -33,11 +33,9 @@ def units_of(name: str) -> tuple[str, str]:
     return f"{name}.c", f"{name}_fmu.c"
 
 
-def fmu_sources(
-    fmu: Fmu, kernel: Mapping[str, str], description: Description, gains: tuple[float, ...]
-) -> dict[str, str]:
-    """All C files by name; ``gains`` are those of the stabilization, () for none."""
-    context = _context(fmu, description, gains)
+def fmu_sources(fmu: Fmu, kernel: Mapping[str, str], description: Description) -> dict[str, str]:
+    """All C files by name."""
+    context = _context(fmu, description)
     files = {**kernel, units_of(fmu.identifier)[1]: render("fmu/fmu.c.jinja", **context)}
     return dict(sorted({**files, **include_closure(files, available_headers(fmu.methods))}.items()))
 
@@ -49,12 +47,13 @@ def available_headers(methods: tuple[str, ...]) -> dict[str, str]:
     return runtime_headers(methods) | own
 
 
-def _context(fmu: Fmu, d: Description, gains: tuple[float, ...]) -> dict[str, Any]:
+def _context(fmu: Fmu, d: Description) -> dict[str, Any]:
     """What the template of the tables prints."""
     laws = context_of_laws([Law(k, d.inputs[k], law.sample_time, law.delay) for k, law in d.laws.items()])
     clocks = laws["law_clocks"]
     starts = {kind: [v.start for v in fmu.table.variables if v.kind == kind] for kind in ("STATE", "PARAMETER")}
     inputs = {v.index: v.start for v in fmu.table.variables if v.kind == "INPUT"}
+    gains = fmu.stabilized.gains
     defaults = [inputs.get(k, slot.default or 0.0) for k, slot in enumerate(d.input_slots)]
     return {
         "stem": fmu.identifier,
@@ -86,4 +85,5 @@ def _context(fmu: Fmu, d: Description, gains: tuple[float, ...]) -> dict[str, An
         ),
         "rhs": "rhs_stabilized" if gains else "rhs",
         "mass": d.mass,
+        "projection": fmu.stabilized,
     }
