@@ -45,7 +45,8 @@ class Stepper:
         self.run = ctypes.CDLL(str(target)).run
         kind = np.ctypeslib.as_ctypes_type(real)
         self.run.argtypes = [ctypes.c_int, ctypes.c_int, kind, kind, *[ctypes.c_void_p] * 6]
-        self.parameters = Description.from_sources(sources).parameters
+        description = Description.from_sources(sources)
+        self.parameters, self.n_gains = description.parameters, description.constraints.n_gains
         contacts = model.resolved_contacts
         self.n_rows = sum(contact.n_rows for contact in contacts)
 
@@ -64,7 +65,7 @@ class Stepper:
     ) -> Steps:
         n, n_q = round(span / step), len(self.model.coordinates)
         known = {str(k): v for k, v in self.model.parameters.items()} | dict(parameters or {})
-        p = np.array([known[name] for name in self.parameters], self.real)
+        p = np.array([*(known[name] for name in self.parameters), *np.zeros(self.n_gains)], self.real)
         y = np.array([*np.ravel(q), *np.ravel(u), *np.ravel(states)], self.real)
         r = np.array([*np.ravel(inputs), *np.zeros(self.n_rows), *np.ravel(states)], self.real)
         impulses = np.zeros(self.n_rows, self.real)

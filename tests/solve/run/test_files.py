@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from control_models import solver_of as control_solver
-from hybrid_models import RATE, block
+from hybrid_models import RATE, block, rough_block
 from messages import raises
 from servo_systems import rod_solver, rod_state
 from state_models import solver_of, ticking
@@ -144,7 +144,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         stateful().save(tmp_path / "missing" / "motion.nc")
 
 
-@pytest.mark.parametrize("use", [lambda: kg.load(3), lambda: stateful().save(3), lambda: kg.emit(block(), 3)])
+@pytest.mark.parametrize("use", [lambda: kg.load(3), lambda: stateful().save(3), lambda: kg.emit(rough_block(), 3)])
 def test_what_is_no_path_is_refused(use: Any) -> None:
     with raises(kg.SolveError, "3", "path"):
         use()
