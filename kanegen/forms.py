@@ -21,6 +21,8 @@ class FormSpec:
     ``candidate``: ``form="auto"`` can choose the form.
     ``written_out``: the code contains the factorization of Q without loops; ``form="auto"`` chooses the form up to
     `WRITTEN_OUT_LIMIT` operations.
+    ``recursive``: the code follows the bodies from the tips to the root; ``form="auto"`` considers the form for more
+    than `FEW_SPEEDS` speeds.
     ``momenta``: the state of an integration is (q, mom) instead of (q, u); ``rhs`` is that of the reduced form, or of
     the nonminimal form if the matrix of the accelerations is unsymmetric.
     ``functions``: functions that are always compiled with the form.
@@ -34,6 +36,7 @@ class FormSpec:
     symmetric: bool = False
     candidate: bool = False
     written_out: bool = False
+    recursive: bool = False
     momenta: bool = False
     functions: tuple[str, ...] = ()
 
@@ -43,6 +46,9 @@ WRITTEN_OUT_LIMIT: Final = 14_000
 matrix of 32 unknowns, or of thousands of unknowns in a chain or a net of springs. With more operations, compiling takes
 longer than most runs. For a chain with 20 speeds this code is 1.5 to 2 times as fast as the loops of the reduced form.
 """
+
+FEW_SPEEDS: Final = 8
+"""Most speeds for which ``form="auto"`` does not consider recursive forms: a dense system is never slower then."""
 
 _MOMENTA: Final = ("momentum", "Dm", "e")
 _TABLE: Final = (
@@ -57,6 +63,13 @@ _TABLE: Final = (
         symmetric=True,
         candidate=True,
         written_out=True,
+    ),
+    FormSpec(
+        "articulated",
+        "velocities of the bodies, one after the other, in operations of order n",
+        symmetric=True,
+        candidate=True,
+        recursive=True,
     ),
     FormSpec("augmented", "the range-space system with Q + J^T W J in place of Q; Q can be singular", symmetric=True),
     FormSpec(

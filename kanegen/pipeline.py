@@ -41,7 +41,8 @@ def build(
     form
         How the accelerations are computed: one of :data:`kanegen.forms.FORMS` (docs/forms.md, docs/momentum.md), or
         ``"auto"`` for the form with the least estimated cost. ``"reduced"`` solves for the independent accelerations,
-        ``"range_space"`` for the multipliers without a branch; ``"canonical"`` and ``"pseudoinverse"`` accept
+        ``"range_space"`` for the multipliers without a branch; ``"articulated"`` follows the bodies of chains and trees
+        in a time proportional to their number; ``"canonical"`` and ``"pseudoinverse"`` accept
         redundant constraints; ``"momentum"`` and ``"hamilton"`` integrate momenta in place of speeds.
     stabilization
         Baumgarte gains, or Projection of the state after the steps of an integration; None: no stabilization. Gains

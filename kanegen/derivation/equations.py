@@ -19,6 +19,7 @@ from kanegen.derivation.forces.generalized import GeneralizedForces
 from kanegen.derivation.forces.inertia import Inertia, active_forces, inertia_forces, inertia_of, kinetic_energy
 from kanegen.derivation.forces.reactions import MULTIPLIERS, auxiliary_loads, reaction_nodes
 from kanegen.derivation.geometry.system import System
+from kanegen.derivation.inertia.articulated import ArticulatedSystem, articulated_system
 from kanegen.derivation.inertia.bodies import Body
 from kanegen.derivation.speeds import factors, lower_model, model_before, new_speeds
 from kanegen.derivation.typeset import equations_table, quantity_display
@@ -237,6 +238,44 @@ class Equations:
         part = self.partition
         plain = forms.reduced(self.graph, self.left_side, self.right_side, part, part.bias(stabilized))
         return forms.ReducedEquations(tuple(map(self.simplified, plain.lower)), self.simplified(plain.right))
+
+    def articulated_accelerations(self, stabilized: bool) -> forms.Accelerations:
+        """u' by elimination of the velocities of the bodies, without Q and P.
+
+        Raises
+        ------
+        BuildError
+            If the model has loads in u', no bodies, velocities not written as sums of multiples of speeds, redundant
+            constraints or a speed that moves no mass.
+        """
+        self.require_independent_constraints()
+        b = (self.b_stabilized if stabilized else self.b).nodes
+        rows = [row.J for row in self.constraints.rows]
+        try:
+            solution = forms.articulated_accelerations(self.articulated, rows, b)
+        except ZeroDivisionError as error:
+            raise BuildError(f"the constraints of model {self.model.name!r} are redundant") from error
+        n = len(solution.udot)
+        nodes = self.simplified([*solution.udot, *solution.conditions])
+        return forms.Accelerations(nodes[:n], nodes[n:])
+
+    @cached_property
+    def articulated(self) -> ArticulatedSystem:
+        """The bodies after the elimination of their velocities; BuildError as for `articulated_accelerations`."""
+        name, reason = self.model.name, None
+        if self.model.is_accelerated:
+            reason = f"the loads on {', '.join(self.model.accelerated_loads)} depend on accelerations"
+        elif not self.bodies:
+            reason = "it has no bodies"
+        if reason is None:
+            try:
+                system = articulated_system(self.system, self.bodies, self._all_forces.components)
+            except ZeroDivisionError as error:
+                raise self.massless(error.args[0]) from error
+            if system is not None:
+                return system
+            reason = "a velocity is not written as a sum of multiples of speeds"
+        raise BuildError(f'form="articulated" does not accept model {name!r}: {reason}; use form="auto"')
 
     def require_mass(self) -> None:
         """Raise the BuildError that names an independent speed without any inertia, if there is one."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from kanegen.derivation.algebra import nonzeros, range_space_operations
 from kanegen.derivation.control.control_constraints import ControlledMotion
 from kanegen.derivation.equations import SQUARE_LIMIT, Equations
+from kanegen.derivation.speeds import lower_model
 from kanegen.errors import BuildError
-from kanegen.forms import AUTO, FORMS, WRITTEN_OUT_LIMIT
+from kanegen.forms import AUTO, FEW_SPEEDS, FORMS, WRITTEN_OUT_LIMIT
+from kanegen.graph import Node
 from kanegen.model.expressions import symbol_name
 from kanegen.program.builder import Functions, FunctionSpec
 from kanegen.program.catalogue import CATALOGUE, reason_against
@@ -27,9 +29,9 @@ from kanegen.program.functions.momentum_form import add_momentum_form
 from kanegen.program.functions.right_sides import RIGHT_SIDES, right_hand_side
 from kanegen.program.kernels import KERNELS
 from kanegen.program.options import BuildOptions
-from kanegen.program.passes.count import KERNEL_WEIGHT, cost_estimate
+from kanegen.program.passes.count import KERNEL_WEIGHT, RECURSIVE_WEIGHT, cost_estimate, latency
 from kanegen.program.passes.lower import hoist
-from kanegen.program.records import Program, Symbols
+from kanegen.program.records import Function, Program, Symbols
 
 
 def assemble(
@@ -105,19 +107,55 @@ def cheapest(equations: Equations) -> str:
     """Return the candidate form whose right-hand side has the least estimated cost.
 
     If no candidate accepts the model, return the first one: building it then reports the reason. Forms that solve
-    large dense systems by a kernel are derived only if the kernel alone does not cost more than another form.
+    large systems are derived only if their solve alone does not cost more than another form.
     """
     candidates = [
         form.name for form in FORMS.values() if form.candidate and (equations.is_symmetric or not form.symmetric)
     ]
-    costs: dict[str, float] = {}
-    for form in sorted(candidates, key=lambda form: _least_cost(equations, form)):
-        if FORMS[form].written_out and _is_long(equations):
+    recursive = [form for form in candidates if FORMS[form].recursive]
+    known = _recursion_estimate(equations, recursive)
+    costs = {} if known is None else known.costs
+    least = {form: _least_cost(equations, form, known) for form in candidates if form not in recursive}
+    for form in sorted(least, key=least.__getitem__):
+        if costs and least[form] > min(costs.values()):
             continue
-        if not costs or _least_cost(equations, form) <= min(costs.values()):
+        if not (FORMS[form].written_out and _is_long(equations)):
             costs |= form_costs(equations, [form])
     ordered = [form for form in candidates if form in costs]
     return min(ordered, key=costs.__getitem__) if costs else candidates[0]
+
+
+@dataclass(frozen=True)
+class RecursionEstimate:
+    """What the recursive forms tell before the other forms are derived.
+
+    ``costs``: those of the recursive forms. ``forces``: the cost of P, which the other forms evaluate. ``couplings``:
+    the nonzeros that the lower triangle of Q can have, of which some can cancel.
+    """
+
+    costs: dict[str, float]
+    forces: float
+    couplings: Sequence[Set[int]]
+
+
+def _recursion_estimate(equations: Equations, forms: Iterable[str]) -> RecursionEstimate | None:
+    """Return the estimate, or None for few speeds, many constraints, and models that recursive forms do not accept.
+
+    The system of the multipliers is dense, and its code is written out: more than `SQUARE_LIMIT` take long to compile.
+    The estimate is derived on another graph, because new nodes can change the order in which others are computed.
+    """
+    if len(equations.system.u) <= FEW_SPEEDS or len(equations.constraints.rows) > SQUARE_LIMIT:
+        return None
+    apart = Equations(lower_model(equations.model))
+    costs = {
+        form: RECURSIVE_WEIGHT * max(cost_estimate(*function), latency(*function))
+        for form, function in right_sides(apart, forms).items()
+    }
+    if not costs:
+        return None
+    functions = Functions(apart, next(iter(costs)), CATALOGUE)
+    forces = cost_estimate(functions.function("P"), hoist(program_of(functions)).constants)
+    return RecursionEstimate(costs, forces, apart.articulated.couplings)
 
 
 def _is_long(equations: Equations) -> bool:
@@ -127,10 +165,13 @@ def _is_long(equations: Equations) -> bool:
     return any(total > WRITTEN_OUT_LIMIT for total in accumulate(parts))
 
 
-def _least_cost(equations: Equations, form: str) -> float:
-    """Return a lower bound of the cost of a form, known before it is derived: that of its dense kernel."""
+def _least_cost(equations: Equations, form: str, known: RecursionEstimate | None) -> float:
+    """Return a lower bound of the cost of a form, known before it is derived: that of its solve, and of P if known."""
     n_u = len(equations.system.u)
     n_i = n_u - len(equations.constraints.rows)
+    if FORMS[form].written_out and known is not None:
+        rows = nonzeros([row.J for row in equations.constraints.rows])
+        return known.forces + sum(range_space_operations(known.couplings, rows)) / 2
     kernels = {"reduced": ("cholesky_solve", n_i), "nonminimal": ("lu_solve", n_u)}
     kernel, n = kernels.get(form, ("", 0))
     # Deriving a small system takes no time, and straight-line code may solve it.
@@ -139,12 +180,17 @@ def _least_cost(equations: Equations, form: str) -> float:
 
 def form_costs(equations: Equations, forms: Iterable[str] = tuple(RIGHT_SIDES)) -> dict[str, float]:
     """Return `cost_estimate` of the right-hand side in each form, without the forms that do not accept the model."""
-    costs = {}
+    return {form: cost_estimate(*function) for form, function in right_sides(equations, forms).items()}
+
+
+def right_sides(equations: Equations, forms: Iterable[str]) -> dict[str, tuple[Function, tuple[Node, ...]]]:
+    """Return the right-hand side and its constants in each form, without the forms that do not accept the model."""
+    found = {}
     for form in forms:
         functions = Functions(equations, form, CATALOGUE)
         try:
             function = right_hand_side(functions, stabilized=False)
         except BuildError:
             continue
-        costs[form] = cost_estimate(function, hoist(program_of(functions)).constants)
-    return costs
+        found[form] = function, hoist(program_of(functions)).constants
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from special_systems import free_body, shaken_pendulum, turning_rod
 from tolerances import CONDITION, EVALUATION, SOLVE
 
 import kanegen as kg
-from kanegen.graph import evaluate
+from kanegen.graph import Node, evaluate
 
 GAINS = np.random.default_rng(7).uniform(-3.0, -1.0, 64)
 EVALUATED = ("qdot", "Q", "L", "F", "P", "N", "momentum", "J", "b", "kinetic_energy", "potential_energy")
@@ -79,12 +79,21 @@ def check_partitioned(system: RandomSystem, reference: Reference, equations: Any
     assert_agree(system, reference, equations, "udot", reference.udot, SOLVE)
     for name, value in reference.partitioned(equations.partition.dependent).items():
         assert_agree(system, reference, equations, name, value, SOLVE)
+    solution = equations.articulated_accelerations(stabilized=False)
+    assert_nodes_agree(system, reference, solution.udot, reference.udot, SOLVE, "articulated")
+    assert_nodes_agree(system, reference, solution.conditions, np.ones(len(solution.conditions)), 0.0, "conditions")
 
 
 def assert_agree(
     system: RandomSystem, reference: Reference, equations: Any, name: str, expected: Any, tolerance: float
 ) -> None:
     quantity = getattr(equations, name)
+    assert_nodes_agree(system, reference, quantity.nodes, expected, tolerance, name)
+
+
+def assert_nodes_agree(
+    system: RandomSystem, reference: Reference, nodes: Sequence[Node], expected: Any, tolerance: float, name: str
+) -> None:
     values = {
         "t": [system.t],
         "q": system.q,
@@ -94,7 +103,7 @@ def assert_agree(
         "r": system.r,
         "g": list(GAINS),
     }
-    actual = np.array(evaluate(quantity.nodes, values), dtype=float).reshape(quantity.shape)
+    actual = np.array(evaluate(nodes, values), dtype=float).reshape(np.shape(expected))
     scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
     np.testing.assert_allclose(actual, expected, rtol=0.0, atol=tolerance * scale, err_msg=name)
 

@@ -104,7 +104,7 @@ def test_what_needs_full_rank_says_so(name: str) -> None:
         getattr(solver, name)(0.0, [0.5, 0.5], [0.2, 0.2])
 
 
-@pytest.mark.parametrize("form", ["auto", "reduced", "nonminimal", "range_space"])
+@pytest.mark.parametrize("form", ["auto", "reduced", "nonminimal", "range_space", "articulated"])
 def test_forms_that_need_full_rank_refuse_redundant_constraints(form: str) -> None:
     with raises(kg.BuildError, "2*x", "pseudoinverse"):
         kg.build(blocks(lambda x, y: [x - y, 2 * x - 2 * y]), form=form)

@@ -86,6 +86,12 @@ class GeneralizedForces:
                 if body.inertia_rate is not None:
                     self.add(omega, scaled(minus_one, product(body.inertia_rate, omega)))
 
+    @property
+    def components(self) -> list[tuple[Node, Node]]:
+        """Components of velocities and of the forces conjugate to them."""
+        pairs = (zip(velocity, force, strict=True) for velocity, force in self._forces.items())
+        return [pair for vectors in pairs for pair in vectors]
+
     def conjugate_to(self, speeds: Sequence[Node]) -> tuple[Node, ...]:
         """Generalized forces conjugate to ``speeds``."""
         outputs = [component for velocity in self._forces for component in velocity]

@@ -6,7 +6,7 @@ velocity that differs from it (the contact point of a rolling wheel), the user's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -69,6 +69,7 @@ class Points:
     base_acceleration: Triple | None = None
 
     def __post_init__(self) -> None:
+        self._pieces: dict[tuple[Point, Point], tuple[Segment, ...]] = {}
         self._placements: dict[Point, Placement] = {}
         self._steps: dict[tuple[Point, Point], Placement] = {}
         self._motions: dict[tuple[Placement, bool], Motion] = {}
@@ -138,12 +139,13 @@ class Points:
     def _further(self, placement: Placement, before: Point, after: Point) -> Placement:
         return Placement(placement.base, (*placement.segments, *self._segments(before, after)))
 
-    def _segments(self, known: Point, point: Point) -> Iterator[Segment]:
+    def _segments(self, known: Point, point: Point) -> tuple[Segment, ...]:
         """The segments from ``known`` to ``point``, frames nearest to the inertial one first."""
-        parts = self.frames.lower_vector(point._pos_dict[known])
-        for frame in sorted(parts, key=self.frames.depth):
-            if not is_null(parts[frame]):
-                yield Segment(frame, parts[frame])
+        if (known, point) not in self._pieces:
+            parts = self.frames.lower_vector(point._pos_dict[known])
+            frames = (frame for frame in sorted(parts, key=self.frames.depth) if not is_null(parts[frame]))
+            self._pieces[known, point] = tuple(Segment(frame, parts[frame]) for frame in frames)
+        return self._pieces[known, point]
 
     # -- motions --------------------------------------------------------------------------------------------
 

@@ -96,6 +96,14 @@ def _with_multipliers(
     return solution.udot
 
 
+def articulated(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
+    """Eliminate the velocities of the bodies, from the tips to the root: straight-line code of order n."""
+    solution = f.equations.articulated_accelerations(stabilized)
+    s.require(*solution.conditions)
+    s.check()
+    return solution.udot
+
+
 def pseudoinverse(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
     """Solve for constraints of any rank by singular values (Udwadia and Kalaba 1992)."""
     return any_rank(f, s, stabilized)["udot"]
@@ -126,6 +134,7 @@ RIGHT_SIDES: Final[dict[str, RightSide]] = {
     "reduced": reduced,
     "nonminimal": nonminimal,
     "range_space": range_space,
+    "articulated": articulated,
     "augmented": augmented,
     "canonical": canonical,
     "pseudoinverse": pseudoinverse,
