@@ -10,6 +10,9 @@ from kanegen.solve.analysis.equilibrium import Equilibrium as Equilibrium
 from kanegen.solve.analysis.equilibrium import SteadyMotion as SteadyMotion
 from kanegen.solve.analysis.linearize import Jacobian as Jacobian
 from kanegen.solve.analysis.linearize import Linearization as Linearization
+from kanegen.solve.batch import Batch as Batch
+from kanegen.solve.batch import Failures as Failures
+from kanegen.solve.batch import Rates as Rates
 from kanegen.solve.contacts import Contacts as Contacts
 from kanegen.solve.contacts import ContactState as ContactState
 from kanegen.solve.contacts import Impulse as Impulse

@@ -56,6 +56,7 @@ STATES = _names(MODEL.inputs + FIRST_STATE, N_S) if N_S else ()
 HIDDEN = tuple([f"hidden input {i}" for i in range(MODEL.n_hidden - N_S)]) + STATES
 PARAMETERS = _names(MODEL.parameters, MODEL.n_p)
 N_GAINS = MODEL.n_g
+MODEL_ADDRESS = <size_t>MODEL  # for other compiled code of the same model (kg_batch.h)
 FUNCTIONS = {
     MODEL.functions[i].name.decode(): _shape(&MODEL.functions[i]) for i in range(MODEL.n_functions)
 }

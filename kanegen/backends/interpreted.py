@@ -66,6 +66,10 @@ class InterpretedModel:
     def __reduce__(self) -> tuple[Any, ...]:
         return InterpretedModel, (self.digest, self._generated)
 
+    def batch(self, name: str) -> NoReturn:
+        """Raise `BuildError`: evaluation in batches needs a compiler."""
+        raise BuildError(f"backend 'interpreted' evaluates {name} at one state only: use backend='cython' for batches")
+
     @property
     def sources(self) -> Sources:
         """The C sources of the model, which this back end does not compile."""

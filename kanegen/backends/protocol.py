@@ -12,11 +12,15 @@ Functions raise `SolveError` if they cannot be evaluated; those that return a st
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypedDict, Unpack
+from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
@@ -197,6 +201,31 @@ class Evaluator(Protocol):
         """For each contact: row of the gap, first row of the slip velocity, number of slip rows."""
 
 
+class BatchPlan(NamedTuple):
+    """The arguments and results of a function at N states.
+
+    ``arguments`` and ``out``, integers of 64 bits: for each value of an argument (t, then q, u, all inputs, varied
+    parameters) and of the result the address in the first row, and the distance to the next row in doubles, 0 for the
+    same value in all rows. ``p``: parameters and gains. ``varied``: indices of the parameters with a value for each
+    row. ``needed``: indices of values in p after ``prepare()`` that must be finite. ``failed`` (N,): becomes 1 in rows
+    without a result, which become NaN.
+    """
+
+    arguments: array[int]
+    out: array[int]
+    p: Array
+    varied: tuple[int, ...]
+    needed: tuple[int, ...]
+    failed: NDArray[np.uint8]
+
+
+class BatchFunction(Protocol):
+    """A function of a model that is evaluated at many states in one call."""
+
+    def run(self, plan: BatchPlan, pieces: Iterable[tuple[int, int]]) -> None:
+        """Evaluate the rows of these pieces (first, end), without the interpreter lock."""
+
+
 class Build(Protocol):
     """The result of a back end.
 
@@ -208,6 +237,9 @@ class Build(Protocol):
     sources: Sources
     path: Path | None
     description: Description
+
+    def batch(self, name: str) -> BatchFunction:
+        """The batch evaluation of a function, compiled on first use. Raises `BuildError` where there is none."""
 
 
 class Backend(Protocol):

@@ -18,6 +18,8 @@ from rich.table import Table
 
 import kanegen
 from kanegen.bench import probe
+from kanegen.bench.batch import ROWS as BATCH_ROWS
+from kanegen.bench.batch import batch_cost
 from kanegen.bench.feedback import law_seconds
 from kanegen.bench.modelfile import ModelFile, label, read_model_file
 from kanegen.bench.pair import (
@@ -49,6 +51,7 @@ CONSTRAINED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("rolling_disk", {}),
 )
 ROLLING_SECONDS = 10.0
+BATCHES = ("rolling_disk", "slider_crank", "whipple_bicycle")
 LAW_GAINS = ("k_x", "k_theta", "k_v", "k_w")
 TARGET_LINKS = 6
 """Number of links of the chain to which the target of the derivation applies."""
@@ -142,6 +145,7 @@ class Benchmark:
             (f"deriving spatial_chain({self.links})", self._derivation),
             ("counting operations", self._operations),
             ("evaluating right-hand sides", self._evaluations),
+            ("evaluating batches", self._batches),
             ("calling from Python", self._call),
             ("evaluating a feedback law", self._law),
             ("sampling inputs", self._samples),
@@ -204,6 +208,14 @@ class Benchmark:
         share = evaluation.kernel / evaluation.c_peer
         against = f"{seconds_text(evaluation.kernel)} against {seconds_text(evaluation.c_peer)}"
         return Result(what, share if target.less_is_better else 1.0 / share, target, against)
+
+    def _batches(self) -> list[Result]:
+        return [self._batch(name) for name in BATCHES]
+
+    def _batch(self, name: str) -> Result:
+        cost = batch_cost(self._file(name), self.rounds)
+        detail = f"{seconds_text(cost.batch)} against {seconds_text(cost.kernel)} for each of {BATCH_ROWS} states"
+        return Result(f"rhs_batch, {name}", cost.batch / cost.kernel, Target(0.3, 0.15, "of the C time"), detail)
 
     def _call(self) -> list[Result]:
         evaluation = self._evaluation("rolling_disk")

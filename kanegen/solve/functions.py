@@ -14,7 +14,7 @@ from kanegen.backends.protocol import Build, Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, SolveError
 from kanegen.program.catalogue import CATALOGUE, spec_of
-from kanegen.solve.values import input_array, real_array, state_arrays
+from kanegen.solve.values import by_array, input_array, number, real_array, state_arrays
 
 _OTHER_SPEEDS: Final = ("momentum_rhs", "speeds_from_momentum", "new_speeds")
 """Functions whose argument u is not that of the speeds of the model, so that names and ``initial`` do not apply."""
@@ -70,6 +70,23 @@ class CompiledFunctions:
         q, u, s = state_arrays(self.description, self._initial, q, u, s)
         return q, u, input_array(self.description, r, self._defaults) if isinstance(r, Mapping) else r, s
 
+    def arrays_for(self, name: str, q: Any, u: Any, r: Any, s: Any) -> tuple[Any, ...]:
+        """The arguments of a function as arrays, with values by name and those that are missing, as in its calls."""
+        named = isinstance(r, Mapping) or isinstance(s, Mapping) or not (by_array(q) and by_array(u))
+        return self._arrays(q, u, r, s) if named and name not in _OTHER_SPEEDS else (q, u, r, s)
+
+    def defaults_of(self, name: str) -> Array:
+        """The default inputs and hidden ones of a function, (n_r + n_hidden,), NaN where it reads one without."""
+        return self._values_by_default([name])
+
+    def with_parameters(self, values: Mapping[int, float]) -> CompiledFunctions:
+        """The functions with other values of some parameters, by index. Raises `SolveError` for impossible values."""
+        extension, description, parameters, gains, initial = self._made_from
+        changed = parameters.copy()
+        for i, value in values.items():
+            changed[i] = number(value, f"parameter {description.parameters[i]}")
+        return CompiledFunctions(extension, description, changed, gains, initial)
+
     def require(self, names: Iterable[str]) -> None:
         """Raise `SolveError` with the reason if one of these functions cannot be called."""
         for name in names:
@@ -123,8 +140,11 @@ class CompiledFunctions:
         listed = tuple(names)
         if r is not None or self.inputs_read(listed).isdisjoint(self.description.laws):
             return r
-        others = self._beside_laws(listed)
-        values = np.asarray(self._laws.value(t, q, u, None, s))
+        return self.beside_laws(listed, np.asarray(self._laws.value(t, q, u, None, s)))
+
+    def beside_laws(self, names: tuple[str, ...], values: Array) -> Array:
+        """The inputs (..., n_r) of these functions with the ``values`` of the laws (..., n)."""
+        others = self._beside_laws(names)
         array: Array = np.empty((*values.shape[:-1], others.size))
         array[:] = others
         array[..., self._law_slots] = values
@@ -213,8 +233,11 @@ class CompiledFunctions:
             if name in self.module.FUNCTIONS and self.problem(name) is None:
                 self.get(name).value(t, q, u, r)
 
-    def problem(self, name: str) -> str | None:
-        """Why the function cannot be called; None when it can."""
+    def problem(self, name: str, *, constants: bool = True) -> str | None:
+        """Why the function cannot be called; None when it can.
+
+        ``constants``: whether what depends on the parameters only must have a value.
+        """
         model, public = self.description.name, name.removeprefix("output:")
         if name in self.description.unavailable:
             return f"{public} does not exist for the model {model!r}: {self.description.unavailable[name]}"
@@ -235,7 +258,7 @@ class CompiledFunctions:
                 f"{public} needs values of the parameters {', '.join(missing)}: give parameters= to kanegen.Model, or "
                 f"solver.with_parameters({{{missing[0]!r}: ...}})"
             )
-        if not set(entry.fallible_constants).isdisjoint(self.prepared.undefined):
+        if constants and not set(entry.fallible_constants).isdisjoint(self.prepared.undefined):
             return f"{public} cannot be evaluated: the equations of {model!r} {self.prepared.complaint}"
         return None
 

@@ -21,6 +21,7 @@ from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.program.kernels import linear
 from kanegen.solve.analysis.continuation import Continuable
+from kanegen.solve.batch import Batching
 from kanegen.solve.consistent import completed, fixed_names, make_consistent, require_decay
 from kanegen.solve.contacts import Contacting
 from kanegen.solve.evaluation import Quantity, describe_quantities
@@ -46,7 +47,7 @@ from kanegen.solve.values import (
 Names = tuple[str, ...]
 
 
-class Solver(Contacting, Controlled, Continuable, Integrable):
+class Solver(Contacting, Controlled, Continuable, Integrable, Batching):
     """A compiled model with values of its parameters; immutable. Solvers with other values share the compiled code.
 
     Every quantity is a function of ``(t, q, u, r=None, s=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),

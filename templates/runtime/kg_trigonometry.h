@@ -54,11 +54,11 @@ static inline void kg_near_turns(kg_real x, kg_real quarter, kg_real *high, kg_r
 static inline kg_real kg_sine_of(kg_real r, kg_real e) {
   const kg_real z = r * r;
 #ifdef KG_FLOAT
-  const kg_real sixth = 0.16666667F;
+  const kg_real sixth = KG_C(0.16666667);
   const kg_real ps = (0.008333379F + z * -0.00019853064F) + (z * z) * 2.83251e-06F;
 #else
   const kg_real z2 = z * z;
-  const kg_real sixth = 0.16666666666666632;
+  const kg_real sixth = KG_C(0.16666666666666632);
   const kg_real ps = (0.008333333333322486 + z * -0.00019841269829837943) +
                      z2 * ((2.755731369165034e-06 + z * -2.5050756175992286e-08) + z2 * 1.5896564498972069e-10);
 #endif
@@ -80,6 +80,8 @@ static inline kg_real kg_cosine_of(kg_real r, kg_real e) {
   const kg_real w = KG_C(1.0) - half;
   return w + (((KG_C(1.0) - w) - half) + (z2 * pc - r * e));
 }
+
+#ifndef KG_REAL_DEFINED /* the rest decides by branches */
 
 /* The fraction of a quarter turn, from -1/2 to 1/2, of the angle m 2^(bit + 2 - 32 KG_FAR_ZEROS), m = (high, low): its
  * magnitude in units of 2^(-32 KG_FAR_WORDS), and whether it is negative. Returns the number of quarter turns modulo 4.
@@ -267,5 +269,7 @@ static inline kg_real kg_tan(kg_real x) {
   kg_sine_and_cosine(x, &sine, &cosine);
   return sine / cosine;
 }
+
+#endif
 
 #endif

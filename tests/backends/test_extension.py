@@ -16,7 +16,8 @@ from checkout import environment
 from handmade import pendulum, pendulum_module
 from messages import raises
 
-from kanegen.backends.cython import CompilerOptions, build, build_wrapper, extension, find_toolchain, open_cache
+from kanegen.backends.cython import CompilerOptions, build, build_wrapper, find_toolchain, open_cache
+from kanegen.backends.cython.job import Job, job_for
 from kanegen.codegen.sources import Sources, runtime_headers
 from kanegen.errors import BuildError, SolveError
 
@@ -54,12 +55,12 @@ def test_another_session_loads_without_compiler_lock_or_cython() -> None:
 def test_every_part_of_the_key_counts() -> None:
     cache, options = open_cache(), CompilerOptions()
     sources = pendulum()
-    job = extension._job(options, cache)
+    job = job_for(options, cache)
     keys = {
         job.key("a", "b"),
         job.key("ab", ""),
-        extension._job(CompilerOptions(kernel=("-O2", "-march=native")), cache).key("a", "b"),
-        extension._Job(cache, find_toolchain(), options, (*job.machine[:-1], "other CPU")).key("a", "b"),
+        job_for(CompilerOptions(kernel=("-O2", "-march=native")), cache).key("a", "b"),
+        Job(cache, find_toolchain(), options, (*job.machine[:-1], "other CPU")).key("a", "b"),
     }
     assert len(keys) == 4
     comment = Sources(sources.name, sources.digest, {**sources.files, "notes.txt": "changed"})

@@ -64,8 +64,8 @@ def test_the_page_on_states_runs() -> None:
 
 def test_the_page_on_results_runs(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "results.md").read_text("utf-8")
-    program, reading = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    program = program.replace('"build_examples"', repr(str(ROOT / "build_examples")))
+    program, batches, reading = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    program = program.replace('"build_examples"', repr(str(ROOT / "build_examples"))) + batches
     reading = reading if importlib.util.find_spec("xarray") else ""
     program = f"{program}\nprint(again.energy.shape, abs(drift).max(), forces.shape, mass.shape)\n{reading}"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)

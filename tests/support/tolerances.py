@@ -150,3 +150,7 @@ SAME_EQUATIONS = 1e-9
 # matter for three unknowns; iterations take as many sweeps as the numbers need, and the count is that of about five.
 OPERATIONS_OF_SOLVES = 1.3
 OPERATIONS_OF_ITERATIONS = 2.5
+
+# Vector lanes against the functions at one state: fused products, and sines within an ulp, times the condition of the
+# solve; 4e-14 was seen in the general form of the slider crank, 1e-15 elsewhere.
+LANES = 1e-12

@@ -15,20 +15,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from kanegen._version import __version__
-from kanegen.backends.cython.cache import COMPILERS_NOTE, Cache, open_cache
+from kanegen.backends.cython.cache import Cache, open_cache
+from kanegen.backends.cython.job import Job, job_for
 from kanegen.backends.cython.processes import processors, run, workers
 from kanegen.backends.cython.toolchain import (
     CompilerOptions,
-    Toolchain,
     compile_object,
-    compiler_version,
-    cpu_identity,
-    find_toolchain,
     link_command,
     make,
 )
-from kanegen.backends.protocol import Evaluator, Generated, Request
+from kanegen.backends.protocol import BatchFunction, Evaluator, Generated, Request
 from kanegen.codegen.description import DESCRIPTION_FILE, Description
 from kanegen.codegen.kernel import emit_sources
 from kanegen.codegen.sources import (
@@ -36,7 +32,6 @@ from kanegen.codegen.sources import (
     files_digest,
     include_closure,
     runtime_headers,
-    text_digest,
     wrapper_digest,
     wrapper_files,
     write_files,
@@ -75,18 +70,11 @@ class Extension:
         """The description of the model. Raises `BuildError` for sources without one."""
         return Description.from_sources(self.sources)
 
+    def batch(self, name: str) -> BatchFunction:
+        """The batch evaluation of a function, compiled on first use. Raises `BuildError`."""
+        from kanegen.backends.cython.batch import batch_function
 
-@dataclass(frozen=True)
-class _Job:
-    """The environment of one build; ``machine`` (versions, compiler, interpreter, CPU) is part of every key."""
-
-    cache: Cache
-    toolchain: Toolchain
-    options: CompilerOptions
-    machine: tuple[str, ...]
-
-    def key(self, *parts: str) -> str:
-        return text_digest((*self.machine, repr(self.options), *parts))
+        return batch_function(self.path, self.sources, self.module, self.options, name)
 
 
 def c_sources(generated: Generated, digest: str) -> Sources:
@@ -121,7 +109,7 @@ def build(
     (with its command, full stderr and the folder kept), a cache that cannot be used, or a kernel made for another
     version of the C interface.
     """
-    job = _job(options or CompilerOptions(), cache or open_cache())
+    job = job_for(options or CompilerOptions(), cache or open_cache())
     key = job.key(files_digest(sources.files), wrapper_digest())
     folder = job.cache.find("extensions", key)
     if folder is None:
@@ -139,7 +127,7 @@ def build_wrapper(
     a thread while a model is derived hides the seconds it takes once per machine. Returns the folder with the object
     files. Raises `BuildError`.
     """
-    return _wrapper_folder(_job(options or CompilerOptions(), cache or open_cache()), headers)
+    return _wrapper_folder(job_for(options or CompilerOptions(), cache or open_cache()), headers)
 
 
 def load(path: Path, digest: str) -> ModuleType:
@@ -165,34 +153,11 @@ def load(path: Path, digest: str) -> ModuleType:
     return module
 
 
-def _job(options: CompilerOptions, cache: Cache) -> _Job:
-    toolchain = find_toolchain()
-    machine = (
-        __version__,
-        toolchain.stamp,
-        _compiler_version(toolchain, cache),
-        " ".join(toolchain.command),
-        str(sysconfig.get_config_var("SOABI")),
-        sysconfig.get_platform(),
-        np.__version__,
-        cpu_identity() if options.depends_on_cpu else "",
-    )
-    return _Job(cache, toolchain, options, machine)
-
-
-def _compiler_version(toolchain: Toolchain, cache: Cache) -> str:
-    known = cache.read_note(COMPILERS_NOTE)
-    if toolchain.stamp not in known:
-        known = {**known, toolchain.stamp: compiler_version(toolchain)}
-        cache.write_note(COMPILERS_NOTE, known)
-    return known[toolchain.stamp]
-
-
 def _file_name(sources: Sources) -> str:
     return sources.name + (sysconfig.get_config_var("EXT_SUFFIX") or ".so")
 
 
-def _compile(job: _Job, sources: Sources, work: Path, wrapper: Future[Path] | None) -> None:
+def _compile(job: Job, sources: Sources, work: Path, wrapper: Future[Path] | None) -> None:
     """Write the sources into ``work``, and the shared library of kernel, steppers and wrapper."""
     write_files(sources.files, work)
     kernel = work / f"{sources.name}.o"
@@ -212,7 +177,7 @@ def _compile(job: _Job, sources: Sources, work: Path, wrapper: Future[Path] | No
             (work / name).unlink()
 
 
-def _wrapper_folder(job: _Job, available: Mapping[str, str]) -> Path:
+def _wrapper_folder(job: Job, available: Mapping[str, str]) -> Path:
     """The cached objects of the Cython module and the steppers."""
     from importlib.metadata import version
 
@@ -226,7 +191,7 @@ def _wrapper_folder(job: _Job, available: Mapping[str, str]) -> Path:
     return job.cache.publish("wrappers", key, MODULE, lambda work: _compile_wrapper(job, files, work))
 
 
-def _compile_wrapper(job: _Job, files: Mapping[str, str], work: Path) -> None:
+def _compile_wrapper(job: Job, files: Mapping[str, str], work: Path) -> None:
     write_files(files, work)
     common = job.options.common
     paths = sysconfig.get_paths()

@@ -29,20 +29,21 @@ class CompilerOptions:
 
     ``kernel``: for the generated model. ``steppers``: for the integration loops. ``runtime``: for other parts of the
     runtime, mostly contacts and events: -O2 takes twice the time to compile, -O3 four times, for runs that are at most
-    5 % shorter. ``wrapper``: for the Cython module, which only checks arguments, so that the time to compile matters
-    more (gcc -Og: 1.25 s instead of 1.96 s with -O1, for 6 ns more per call). ``link``: for linking.
-    ``-ffast-math`` raises `BuildError`, because it would remove the checks for NaN and infinity.
+    5 % shorter. ``lanes``: for batch evaluation. ``wrapper``: for the Cython module, which only checks arguments, so
+    that the time to compile matters more (gcc -Og: 1.25 s instead of 1.96 s with -O1, for 6 ns more per call).
+    ``link``: for linking. ``-ffast-math`` raises `BuildError`, because it would remove the checks for NaN and infinity.
     """
 
     kernel: tuple[str, ...] = ("-std=c99", "-O3", "-march=native")
     steppers: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-tree-slp-vectorize")
     runtime: tuple[str, ...] = ("-std=c99", "-O1", "-march=native", "-ffp-contract=fast")
+    lanes: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-Wno-psabi")
     wrapper: tuple[str, ...] = ("-Og",)
     link: tuple[str, ...] = ()
     common: tuple[str, ...] = ("-fno-math-errno", "-fPIC", "-fvisibility=hidden")
 
     def __post_init__(self) -> None:
-        for name in ("kernel", "steppers", "runtime", "wrapper", "link", "common"):
+        for name in ("kernel", "steppers", "runtime", "lanes", "wrapper", "link", "common"):
             flags = getattr(self, name)
             if not isinstance(flags, list | tuple) or not all(isinstance(flag, str) for flag in flags):
                 raise BuildError(f"compiler option {name}={brief(flags)}; expected a sequence of flags, each a str")
@@ -56,7 +57,7 @@ class CompilerOptions:
 
     @property
     def depends_on_cpu(self) -> bool:
-        """Whether the machine code depends on the processor on which it is compiled."""
+        """Whether an extension depends on the processor on which it is compiled; code on lanes always does."""
         flags = self.kernel + self.steppers + self.runtime + self.wrapper + self.common
         return any(flag in {"-march=native", "-mcpu=native", "-mtune=native"} for flag in flags)
 

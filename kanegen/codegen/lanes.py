@@ -1,0 +1,135 @@
+"""The functions of a kernel on vector lanes, for evaluation at many states (templates/batch/kg_lanes.h).
+
+They are derived from the text of the kernel, because a model from the cache has no program any more, and models that
+are never evaluated in batches need no further text. Only a few statements differ: guards and checks note the lanes that
+they refuse, and functions return these lanes instead of a status.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from kanegen._version import __version__
+from kanegen.codegen.printer import string
+from kanegen.codegen.sources import Sources, include_closure, render
+from kanegen.errors import BuildError
+from kanegen.resources import template_folder
+
+FOLDER: Final = "batch"
+"""The folder of the templates."""
+
+BATCH_FILE: Final = "batch.c"
+
+_FUNCTION = re.compile(
+    r"^static (KG_APART )?(?:int|void) (\w+)\((kg_real \*p|KG_ARGUMENTS[^)]*)\)\n\{\n(.*?)^\}", re.DOTALL | re.MULTILINE
+)
+_USER = re.compile(r"^/\* User (?:function|spline): .*?(?=^/\* Computes the constants c)", re.DOTALL | re.MULTILINE)
+_USER_FUNCTION = re.compile(r"^static kg_real (user_\w+)\(([^)]*)\)$", re.MULTILINE)
+_TABLE = re.compile(r'^    \{"((?:[^"\\]|\\.)*)", -?\d+, \d+, \d+, (\w+)\},$', re.MULTILINE)
+
+_STATEMENTS: Final = (
+    (re.compile(r"^( *)if \(!\((.*)\)\) \{ return .*; \}$", re.MULTILINE), r"\1KG_REQUIRE(\2);"),
+    (re.compile(r"^( *)result = \((.*)\) \? result : KG_SINGULAR;$", re.MULTILINE), r"\1KG_REQUIRE(\2);"),
+    (re.compile(r"^ *int result = KG_OK;\n", re.MULTILINE), ""),
+    (re.compile(r"^ *return (?:result|KG_OK);\n", re.MULTILINE), ""),
+    (re.compile(r"^( *)(evaluate_\w+_part_\d+\()", re.MULTILINE), r"\1redo |= \2"),
+    (re.compile(r"!\("), "~("),
+    (re.compile(r"\|\|"), "|"),
+)
+"""Statements of the scalar kernel and what they become: masks have no `!` and `||` in C."""
+
+_CALLS = re.compile(r"\b(evaluate_\w+)\(t, q, u, r, p")
+_KERNEL_CALL = re.compile(r"^ *KG_CALL\(result, kg_", re.MULTILINE)
+
+
+class LaneFunction(NamedTuple):
+    """A function on lanes: its attributes, name, arguments and statements in C."""
+
+    attributes: str
+    identifier: str
+    arguments: str
+    body: str
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """The functions of a kernel by C identifier; ``identifiers`` has those of the public functions by name."""
+
+    functions: dict[str, LaneFunction]
+    identifiers: dict[str, str]
+
+    @classmethod
+    def read(cls, text: str) -> _Kernel:
+        found = (_on_lanes(match) for match in _FUNCTION.finditer(text))
+        return cls({function.identifier: function for function in found}, dict(_TABLE.findall(text)))
+
+    def needed_by(self, identifier: str) -> list[LaneFunction]:
+        """The function after those that it calls; none if one of them calls a runtime kernel with pivots."""
+        result: dict[str, LaneFunction] = {}
+        if not self._collect(identifier, result):
+            return []
+        return list(result.values())
+
+    def _collect(self, identifier: str, result: dict[str, LaneFunction]) -> bool:
+        function = self.functions[identifier]
+        if _KERNEL_CALL.search(function.body):
+            return False
+        called = dict.fromkeys(_CALLS.findall(function.body))
+        if not all(name in result or self._collect(name, result) for name in called):
+            return False
+        result[identifier] = function
+        return True
+
+
+def batch_sources(sources: Sources, name: str) -> dict[str, str]:
+    """The files of the batch evaluation of one function, `BATCH_FILE` and headers, by name.
+
+    Functions that need a linear solver with pivots, as the general form of constrained equations, have no form on
+    lanes: their file evaluates them row by row. Raises `BuildError` for a function that the kernel lacks.
+    """
+    kernel = _Kernel.read(text := sources.text(sources.kernel))
+    identifier = kernel.identifiers.get(string(name)[1:-1])
+    if identifier is None:
+        raise BuildError(f"the kernel {sources.kernel!r} has no function {name!r}")
+    functions = kernel.needed_by(identifier)
+    user = _USER.search(text) if functions else None
+    user_text = user[0] if user else ""
+    main = render(
+        f"{FOLDER}/batch.c.jinja",
+        version=__version__,
+        name=name,
+        model=sources.name,
+        kernel=sources.kernel,
+        splines="kg_spline(" in user_text,
+        user=user_text,
+        wrappers=[_Wrapper.of(*match) for match in _USER_FUNCTION.findall(user_text)],
+        functions=[kernel.functions["prepare"], *functions] if functions else [],
+        evaluate=identifier if functions else "",
+    )
+    own = {header: _header(header) for header in ("kg_batch.h", "kg_lanes.h")}
+    files = {BATCH_FILE: main, **own}
+    return {**files, **include_closure(files, sources.files)}
+
+
+class _Wrapper(NamedTuple):
+    """A user function or spline: its name in C and the names of its arguments."""
+
+    name: str
+    arguments: list[str]
+
+    @classmethod
+    def of(cls, name: str, arguments: str) -> _Wrapper:
+        return cls(name, [argument.split()[-1] for argument in arguments.split(",")])
+
+
+def _header(name: str) -> str:
+    return (template_folder() / FOLDER / name).read_text(encoding="utf-8")
+
+
+def _on_lanes(match: re.Match[str]) -> LaneFunction:
+    attributes, identifier, arguments, body = match.groups()
+    for pattern, replacement in _STATEMENTS:
+        body = pattern.sub(replacement, body)
+    return LaneFunction(attributes or "", identifier, arguments, body.rstrip("\n"))

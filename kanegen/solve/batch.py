@@ -1,0 +1,463 @@
+"""Evaluation of one function at many states on vector lanes and in threads."""
+
+from __future__ import annotations
+
+import math
+import threading
+from array import array as array_of
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain
+from operator import index
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanegen.arrays import Array
+from kanegen.backends.protocol import BatchFunction, BatchPlan
+from kanegen.errors import SolveError, brief
+from kanegen.program.catalogue import CATALOGUE
+from kanegen.solve.evaluation import Evaluation
+from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.values import by_name, known_name, real_array
+
+_PIECE: Final = 1 << 16
+"""Rows of one call of compiled code: a multiple of the lanes; between calls, Ctrl-C is noticed."""
+
+_NOTHING: Final = np.empty((0, 0))
+
+_BYTES: Final = np.dtype(np.float64).itemsize
+
+
+class Failures(Mapping[int, str]):
+    """The rows of a batch that could not be evaluated, ascending, and the reason for each.
+
+    Reasons are found when they are read, by evaluating the row again.
+    """
+
+    def __init__(
+        self,
+        functions: CompiledFunctions,
+        name: str,
+        varied: tuple[int, ...],
+        rows: NDArray[np.intp],
+        values: Array,
+    ) -> None:
+        self._functions, self._name, self._varied, self._values = functions, name, varied, values
+        self._places = {row: place for place, row in enumerate(rows.tolist())}
+
+    def __getitem__(self, row: int) -> str:
+        d, values = self._functions.description, self._values[self._places[row]]
+        sizes = (1, len(d.coordinates), len(d.speeds), d.input_layout.size)
+        t, q, u, r, p = np.split(values, np.cumsum(sizes))
+        try:
+            changed = dict(zip(self._varied, p.tolist(), strict=True))
+            functions = self._functions.with_parameters(changed) if changed else self._functions
+            functions.get(self._name).value(float(t[0]), q, u, r)
+        except SolveError as error:
+            return str(error)
+        return "the result is not finite"
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __repr__(self) -> str:
+        first = [f", first in row {row}: {self[row]}" for row in list(self)[:1]]
+        return f"<{len(self)} failed rows{''.join(first)}>"
+
+
+class Batch(NamedTuple):
+    """Values of a function at N states, (N, ...), and the rows that failed, whose values are NaN."""
+
+    values: Array
+    failures: Failures
+
+
+class Rates(tuple[Array, ...]):
+    """``(q', u')`` at N states, with ``s'`` for a model with states: arrays (N, n_q), (N, n_u), (N, n_s).
+
+    ``failures``: the rows that failed, whose values are NaN, with the reasons.
+    """
+
+    failures: Failures
+
+    def __new__(cls, arrays: Sequence[Array], failures: Failures) -> Rates:
+        """The arrays with the record of the rows that failed."""
+        rates = super().__new__(cls, arrays)
+        rates.failures = failures
+        return rates
+
+
+class Batching(Evaluation):
+    """The methods of a :class:`~kanegen.Solver` that evaluate one function at many states on vector lanes."""
+
+    def rhs_batch(
+        self,
+        t: Any,
+        q: Any,
+        u: Any,
+        r: Any = None,
+        s: Any = None,
+        *,
+        parameters: Mapping[Any, Any] | None = None,
+        out: Any = None,
+        threads: int = 1,
+    ) -> Rates:
+        """``(q', u')`` at N states, and ``s'`` for a model with states, with the stabilization of the solver.
+
+        Arguments, errors and rows that fail: as for :meth:`batch`. ``out`` is ``(qdot, udot)``, or ``(qdot, udot,
+        sdot)``, of shapes (N, n_q), (N, n_u), (N, n_s).
+        """
+        d = self.description
+        shapes = {"qdot": (len(d.coordinates),), "udot": (len(d.speeds),), "sdot": (len(d.states),)}
+        shapes = shapes if d.states else {key: shapes[key] for key in ("qdot", "udot")}
+        return Rates(*self._batch(self._rhs_name, shapes, (t, q, u, r, s), parameters, out, threads))
+
+    def batch(
+        self,
+        name: str,
+        t: Any,
+        q: Any,
+        u: Any,
+        r: Any = None,
+        s: Any = None,
+        *,
+        parameters: Mapping[Any, Any] | None = None,
+        out: Any = None,
+        threads: int = 1,
+    ) -> Batch:
+        """One function of the model at N states, ``(values, failures)``, evaluated on vector lanes.
+
+        The first call for a function compiles it for the vector unit of the processor; the cache keeps the result. The
+        values agree with those of the function at one state within rounding: sums and products can be fused, and sines
+        and cosines have errors up to 0.83 units in the last place. Rows that need other dependent speeds, or angles
+        beyond 1e5 rad, are evaluated by the function at one state. The result of a row does not depend on other rows,
+        on N, or on the number of threads.
+
+        Parameters
+        ----------
+        name
+            A function that was built: of the catalogue (``"Q"``, ``"kinetic_energy"``, ``"jacobian_q"``), or an output.
+        t, q, u, r, s
+            (N,), (N, n_q), (N, n_u), (N, n_r), (N, n_s), with any strides, or without rows: the same for all states.
+            Column-major arrays (``order="F"``, each column contiguous) are the fast ones. Mappings by name as for the
+            functions of one state.
+        parameters
+            Values by name or symbol that replace those of the solver: numbers, or arrays (N,).
+        out
+            An array (N, ...) for the values, with any strides.
+        threads
+            The number of threads; the interpreter lock is released.
+
+        Returns
+        -------
+        Batch
+            ``values`` (N, ...), column-major unless ``out`` is given. Rows that cannot be evaluated, as those with NaN
+            or with a singular configuration, are NaN; ``failures`` maps their indices to reasons.
+
+        Raises
+        ------
+        SolveError
+            For unknown names, wrong shapes and types, missing values, and outputs that overlap each other or an
+            argument.
+        BuildError
+            If the function cannot be compiled, and with the back end ``"interpreted"``.
+        """
+        compiled = self._compiled_name(name)
+        shape = self.extension.module.FUNCTIONS.get(compiled, ())
+        shape = self.description.outputs.get(name, shape) if compiled.startswith("output:") else shape
+        given = None if out is None else (out,)
+        arrays, failures = self._batch(compiled, {name: shape}, (t, q, u, r, s), parameters, given, threads)
+        return Batch(arrays[0], failures)
+
+    def _compiled_name(self, name: Any) -> str:
+        """The compiled name of a quantity or output. Raises `SolveError` for names that the model does not have."""
+        if name == "rhs":
+            return self._rhs_name
+        outputs = self.description.outputs
+        known = dict.fromkeys((*self.extension.module.FUNCTIONS, *self.description.unavailable, *CATALOGUE, *outputs))
+        name = known_name(name, tuple(known), "function")
+        return f"output:{name}" if name in outputs else name
+
+    def _batch(
+        self,
+        name: str,
+        shapes: Mapping[str, tuple[int, ...]],
+        state: tuple[Any, ...],
+        parameters: Mapping[Any, Any] | None,
+        out: Any,
+        threads: int,
+    ) -> tuple[list[Array], Failures]:
+        number = thread_count(threads)
+        functions, varied = parameters_of(self._functions, parameters)
+        if (problem := functions.problem(name, constants=not varied)) is not None:
+            raise SolveError(problem)
+        t, q, u, r, s = state
+        if r is None and not functions.inputs_read([name]).isdisjoint(self.description.laws):
+            r = self._law_inputs(name, state, parameters, threads)
+        arguments = read_arguments(functions, name, t, q, u, r, s, varied)
+        arrays = output_arrays(out, shapes, arguments)
+        if not arguments.count or not sum(array.size for array in arrays):
+            return arrays, Failures(functions, name, (), np.array([], dtype=np.intp), _NOTHING)
+        compiled = self.extension.batch(name)
+        return arrays, evaluate(compiled, functions, name, arguments, arrays, number)
+
+    def _law_inputs(self, name: str, state: tuple[Any, ...], parameters: Any, threads: int) -> Array:
+        """The inputs (N, n_r) of a function with the values of the feedback laws."""
+        t, q, u, _, s = state
+        shape = (len(self.description.laws),)
+        arrays, _ = self._batch("laws", {"laws": shape}, (t, q, u, None, s), parameters, None, threads)
+        return self._functions.beside_laws((name,), arrays[0])
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of a function at N states: arrays (n,), or (N, n) with any strides.
+
+    ``varied``: indices of the parameters in the last array, whose values differ from row to row.
+    """
+
+    count: int
+    arrays: dict[str, Array]
+    varied: tuple[int, ...]
+
+    def rows(self, which: NDArray[np.intp]) -> Array:
+        """The values of some rows."""
+        parts = [
+            array[which] if array.ndim == 2 else np.broadcast_to(array, (which.size, array.size))
+            for array in self.arrays.values()
+        ]
+        return np.concatenate(parts, axis=1)
+
+
+def parameters_of(
+    functions: CompiledFunctions, parameters: Mapping[Any, Any] | None
+) -> tuple[CompiledFunctions, dict[str, Array]]:
+    """The functions with the given parameters that are numbers, and the others by name, (N,).
+
+    A parameter that differs from row to row and has no value in the solver gets the first finite one. Raises
+    `SolveError` for unknown names and values that are no real numbers.
+    """
+    d = functions.description
+    given = by_name({} if parameters is None else parameters, d.parameters, "parameter")
+    arrays = {name: _array(value, f"parameter {name}") for name, value in given.items()}
+    values = {d.parameters.index(name): float(array) for name, array in arrays.items() if not array.ndim}
+    varied = {name: array for name, array in arrays.items() if array.ndim}
+    for name, array in varied.items():
+        finite = array[np.isfinite(array)]
+        if np.isnan(functions.prepared.parameters[i := d.parameters.index(name)]) and finite.size:
+            values[i] = float(finite.flat[0])
+    return functions.with_parameters(values) if values else functions, varied
+
+
+def read_arguments(
+    functions: CompiledFunctions, name: str, t: Any, q: Any, u: Any, r: Any, s: Any, parameters: Mapping[str, Any]
+) -> Arguments:
+    """Read the arguments of a batch. ``parameters``: arrays (N,) by name. Raises `SolveError` for wrong shapes."""
+    d = functions.description
+    q, u, r, s = functions.arrays_for(name, q, u, r, s)
+    counts: dict[str, int] = {}
+    times = _array(t, "t")
+    if times.ndim > 1:
+        raise SolveError(f"t has shape {times.shape}, expected a number or (N,)")
+    if times.ndim == 1:
+        counts["t"] = times.size
+    arrays = {"t": times[..., np.newaxis]}
+    arrays["q"] = _rows(q, "q", (len(d.coordinates),), d.coordinates, counts)
+    arrays["u"] = _rows(u, "u", (len(d.speeds),), d.speeds, counts)
+    given_r = None
+    if r is not None:
+        widths = (len(d.inputs), d.input_layout.state_slots.start, d.input_layout.size)
+        given_r = _rows(r, "r", widths, d.inputs, counts)
+    if s is not None and not d.states:
+        raise SolveError(f"s is {brief(s)}, but the model {d.name!r} has no states: leave s out")
+    given_s = None if s is None else _rows(s, "s", (len(d.states),), d.states, counts)
+    varied = [_rows(x[:, np.newaxis], f"parameter {key}", (1,), (key,), counts) for key, x in parameters.items()]
+    if len(set(counts.values())) > 1:
+        have = ", ".join(f"{what} has {n}" for what, n in counts.items())
+        raise SolveError(
+            f"the numbers of rows differ: {have}; expected the same number N, or no rows (one value for all)"
+        )
+    count = next(iter(counts.values()), 1)
+    arrays["r"] = _inputs(functions, name, given_r, given_s, count)
+    if varied:
+        arrays["parameters"] = np.concatenate(varied, axis=1)
+    return Arguments(count, arrays, tuple(map(d.parameters.index, parameters)))
+
+
+def evaluate(
+    compiled: BatchFunction,
+    functions: CompiledFunctions,
+    name: str,
+    arguments: Arguments,
+    out: Sequence[Array],
+    threads: int,
+) -> Failures:
+    """Evaluate a function into arrays (N, ...), which follow one another. Returns the rows that failed."""
+    failed = np.zeros(arguments.count, dtype=np.uint8)
+    fallible = functions.description.functions[name].fallible_constants if arguments.varied else ()
+    n_p = functions.prepared.parameters.size + functions.prepared.gains.size
+    plan = BatchPlan(
+        arguments=_columns(arguments.arrays.values()),
+        out=_columns(out, rows=True),
+        p=np.concatenate([functions.prepared.parameters, functions.prepared.gains]),
+        varied=arguments.varied,
+        needed=tuple(n_p + i for i in fallible),
+        failed=failed,
+    )
+    _run(compiled, plan, arguments.count, threads)
+    rows = np.flatnonzero(failed)
+    return Failures(functions, name, arguments.varied, rows, arguments.rows(rows) if rows.size else _NOTHING)
+
+
+def _run(compiled: BatchFunction, plan: BatchPlan, count: int, threads: int) -> None:
+    """Evaluate all rows; each thread has a share of them."""
+    if threads == 1 or count <= 1:
+        compiled.run(plan, [(first, min(first + _PIECE, count)) for first in range(0, count, _PIECE)])
+        return
+    stopped = threading.Event()
+
+    def pieces(first: int, end: int) -> Iterator[tuple[int, int]]:
+        for start in range(first, end, _PIECE):
+            if stopped.is_set():
+                return
+            yield start, min(start + _PIECE, end)
+
+    share = math.ceil(count / threads)
+    own, *others = (pieces(first, min(first + share, count)) for first in range(0, count, share))
+    with ThreadPoolExecutor(threads - 1) as pool:
+        try:
+            results = [pool.submit(compiled.run, plan, each) for each in others]
+            compiled.run(plan, own)
+            for result in results:
+                result.result()
+        finally:
+            stopped.set()
+
+
+def thread_count(threads: Any) -> int:
+    """The number of threads. Raises `SolveError` for anything but a positive integer."""
+    try:
+        number = 0 if isinstance(threads, bool) else index(threads)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise SolveError(f"threads is {brief(threads)}; expected a positive integer")
+    return number
+
+
+def output_arrays(out: Any, shapes: Mapping[str, tuple[int, ...]], arguments: Arguments) -> list[Array]:
+    """The arrays of the results (N, ...) by name: new ones, column-major, or those of ``out``, a sequence.
+
+    Raises `SolveError` for arrays that cannot be written, of other shapes, or that overlap each other or an argument.
+    """
+    expected = {name: (arguments.count, *shape) for name, shape in shapes.items()}
+    if out is None:
+        return [np.empty(shape, order="F") for shape in expected.values()]
+    if not isinstance(out, tuple | list) or len(out) != len(expected):
+        names = ", ".join(f"{name} {shape}" for name, shape in expected.items())
+        raise SolveError(f"out is {brief(out)}; expected {len(expected)} array(s): {names}")
+    others: dict[str, Array] = dict(arguments.arrays)
+    for (name, shape), array in zip(expected.items(), out, strict=True):
+        if not (isinstance(array, np.ndarray) and array.shape == shape and _is_plain(array) and array.flags.writeable):
+            have = f"an array {array.dtype} {array.shape}" if isinstance(array, np.ndarray) else brief(array)
+            raise SolveError(f"out ({name}) is {have}; expected a writeable, aligned array float64 {shape}")
+        if _overlaps_itself(array):
+            raise SolveError(f"out ({name}) has the strides {array.strides}: several of its entries share memory")
+        for other, memory in others.items():
+            if _share_memory(array, memory):
+                raise SolveError(f"out ({name}) shares memory with {other}: give another array, or a copy of {other}")
+        others[f"out ({name})"] = array
+    return list(out)
+
+
+def _inputs(functions: CompiledFunctions, name: str, r: Array | None, s: Array | None, count: int) -> Array:
+    """All inputs, (n,) or (N, n): those given, and the defaults of others that the function reads."""
+    layout = functions.description.input_layout
+    values = functions.defaults_of(name)
+    if not values.size:
+        return values
+    given = [*range(r.shape[-1] if r is not None else 0)]
+    if s is not None:
+        given += range(layout.size)[layout.state_slots]
+    named = (*layout.inputs, *layout.hidden)
+    missing = [named[i] for i in np.flatnonzero(np.isnan(values)).tolist() if i not in given]
+    if missing:
+        raise SolveError(
+            f"{name.removeprefix('output:')} needs values of inputs or states without a default: {', '.join(missing)}; "
+            "pass r= and s=, or give each Input a default"
+        )
+    parts = [part for part in (r, s) if part is not None and part.ndim == 2]
+    if not parts:
+        array = values
+    elif s is None and r is not None and r.shape[1] == layout.size:
+        return r
+    else:
+        array = np.empty((count, layout.size), order="F")
+        array[:] = values
+    if r is not None:
+        array[..., : r.shape[-1]] = r
+    if s is not None:
+        array[..., layout.state_slots] = s
+    return array
+
+
+def _array(value: Any, what: str) -> Array:
+    """``value`` itself, if compiled code can read it, else a copy. Raises `SolveError` for what is not real."""
+    return value if isinstance(value, np.ndarray) and _is_plain(value) else real_array(value, what)
+
+
+def _is_plain(array: NDArray[Any]) -> bool:
+    return array.dtype == np.float64 and array.flags.aligned and all(stride % _BYTES == 0 for stride in array.strides)
+
+
+def _rows(value: Any, what: str, widths: tuple[int, ...], names: tuple[str, ...], counts: dict[str, int]) -> Array:
+    """An array (n,) or (N, n), n one of ``widths``; N is noted in ``counts``."""
+    array = _array(value, what)
+    if array.ndim not in (1, 2) or array.shape[-1] not in widths:
+        n = widths[0]
+        raise SolveError(
+            f"{what} has shape {array.shape}, expected ({n},) or (N, {n}): {', '.join(names) or 'no entries'}"
+        )
+    if array.ndim == 2:
+        counts[what] = array.shape[0]
+    return array
+
+
+def _columns(arrays: Iterable[Array], rows: bool = False) -> array_of[int]:
+    """Address and step of the entries of arrays (N, ...), in row-major order.
+
+    Unless all have ``rows``, arrays (n,) are the same in all rows.
+    """
+    addresses: list[int] = []
+    steps: list[int] = []
+    for array in arrays:
+        of_rows = rows or array.ndim == 2
+        step = array.strides[0] // _BYTES if of_rows else 0
+        offsets = [array.__array_interface__["data"][0]]
+        for stride, size in zip(array.strides[of_rows:], array.shape[of_rows:], strict=True):
+            offsets = [offset + stride * k for offset in offsets for k in range(size)]
+        addresses += offsets
+        steps += [step] * len(offsets)
+    return array_of("q", chain.from_iterable(zip(addresses, steps, strict=True)))
+
+
+def _overlaps_itself(array: Array) -> bool:
+    """Whether entries of an array can have the same address: a stride is smaller than the extent of those below it."""
+    extent = _BYTES
+    for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
+        if size > 1 and array.size:
+            if stride < extent:
+                return True
+            extent = stride * (size - 1) + extent
+    return False
+
+
+def _share_memory(one: Array, other: Array) -> bool:
+    """Whether entries of two arrays have the same address; arrays that interleave are examined entry by entry."""
+    return bool(np.may_share_memory(one, other) and np.shares_memory(one, other))

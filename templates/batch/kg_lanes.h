@@ -1,0 +1,180 @@
+/* kg_lanes.h - instantiates the text of a kernel for vector lanes.
+ *
+ * To be included after everything that needs numbers, and before the functions of a kernel: kg_real becomes a vector of
+ * KG_LANES doubles, a comparison a mask, and a choice a blend. A lane that a function cannot evaluate, because a guard
+ * does not hold or an angle exceeds KG_NEAR_LIMIT, is noted in the local variable `redo` of the function, which it
+ * returns; its results are undefined then. Sines and cosines are the polynomials of kg_trigonometry.h; other special
+ * functions are those of the C library, lane by lane.
+ */
+#ifndef KG_LANES_H
+#define KG_LANES_H
+
+#include "kg_model.h"
+
+#if !defined(__GNUC__)
+#error "batch evaluation needs the vector extensions of GCC or Clang"
+#endif
+
+#if defined(__AVX512F__)
+#define KG_LANES 8
+#define KG_SAME(x) {x, x, x, x, x, x, x, x}
+#elif defined(__AVX__)
+#define KG_LANES 4
+#define KG_SAME(x) {x, x, x, x}
+#else /* SSE2, NEON */
+#define KG_LANES 2
+#define KG_SAME(x) {x, x}
+#endif
+#define KG_INLINE static inline __attribute__((always_inline, unused))
+
+typedef double kg_lanes __attribute__((vector_size(8 * KG_LANES)));
+typedef long long kg_mask __attribute__((vector_size(8 * KG_LANES))); /* of a lane: 0, or -1 with all bits set */
+
+#undef KG_C
+#undef KG_SIN
+#undef KG_COS
+#undef KG_TAN
+#undef KG_ASIN
+#undef KG_ACOS
+#undef KG_ATAN
+#undef KG_ATAN2
+#undef KG_SINH
+#undef KG_COSH
+#undef KG_TANH
+#undef KG_ASINH
+#undef KG_ACOSH
+#undef KG_ATANH
+#undef KG_EXP
+#undef KG_LOG
+#undef KG_SQRT
+#undef KG_CBRT
+#undef KG_POW
+#undef KG_ABS
+#undef KG_FLOOR
+#undef KG_CEIL
+#undef KG_ERF
+#undef KG_RECIPROCAL
+#undef KG_MIN
+#undef KG_MAX
+#undef KG_SELECT
+#undef KG_TRUTH
+#undef KG_CALL
+#define KG_REAL_DEFINED
+#define kg_real kg_lanes
+#define KG_C(x) ((kg_lanes)KG_SAME(x))
+
+KG_INLINE kg_lanes kg_lanes_select(kg_mask where, kg_lanes x, kg_lanes y) {
+  return (kg_lanes)((where & (kg_mask)x) | (~where & (kg_mask)y));
+}
+#define KG_SELECT(condition, x, y) kg_lanes_select(condition, x, y)
+#define KG_TRUTH(condition) kg_lanes_select(condition, KG_C(1.0), KG_C(0.0))
+#define KG_ABS(x) ((kg_lanes)((kg_mask)(x) & ~(kg_mask)KG_C(-0.0)))
+KG_INLINE kg_lanes kg_lanes_min(kg_lanes x, kg_lanes y) { return kg_lanes_select(x < y, x, y); }
+KG_INLINE kg_lanes kg_lanes_max(kg_lanes x, kg_lanes y) { return kg_lanes_select(x > y, x, y); }
+KG_INLINE kg_lanes kg_lanes_reciprocal(kg_lanes x) {
+  return kg_lanes_select(x != KG_C(0.0), KG_C(1.0) / x, KG_C(0.0));
+}
+#define KG_MIN(x, y) kg_lanes_min(x, y)
+#define KG_MAX(x, y) kg_lanes_max(x, y)
+#define KG_RECIPROCAL(x) kg_lanes_reciprocal(x)
+
+#define KG_EACH_LANE_1(name, function)             \
+  KG_INLINE kg_lanes name(kg_lanes x) {            \
+    for (int lane = 0; lane < KG_LANES; ++lane) {  \
+      x[lane] = function(x[lane]);                 \
+    }                                              \
+    return x;                                      \
+  }
+#define KG_EACH_LANE_2(name, function)                \
+  KG_INLINE kg_lanes name(kg_lanes x, kg_lanes y) {   \
+    for (int lane = 0; lane < KG_LANES; ++lane) {     \
+      x[lane] = function(x[lane], y[lane]);           \
+    }                                                 \
+    return x;                                         \
+  }
+KG_EACH_LANE_1(kg_lanes_tan, tan)
+KG_EACH_LANE_1(kg_lanes_asin, asin)
+KG_EACH_LANE_1(kg_lanes_acos, acos)
+KG_EACH_LANE_1(kg_lanes_atan, atan)
+KG_EACH_LANE_2(kg_lanes_atan2, atan2)
+KG_EACH_LANE_1(kg_lanes_sinh, sinh)
+KG_EACH_LANE_1(kg_lanes_cosh, cosh)
+KG_EACH_LANE_1(kg_lanes_tanh, tanh)
+KG_EACH_LANE_1(kg_lanes_asinh, asinh)
+KG_EACH_LANE_1(kg_lanes_acosh, acosh)
+KG_EACH_LANE_1(kg_lanes_atanh, atanh)
+KG_EACH_LANE_1(kg_lanes_exp, exp)
+KG_EACH_LANE_1(kg_lanes_log, log)
+KG_EACH_LANE_1(kg_lanes_sqrt, sqrt)
+KG_EACH_LANE_1(kg_lanes_cbrt, cbrt)
+KG_EACH_LANE_2(kg_lanes_pow, pow)
+KG_EACH_LANE_1(kg_lanes_floor, floor)
+KG_EACH_LANE_1(kg_lanes_ceil, ceil)
+KG_EACH_LANE_1(kg_lanes_erf, erf)
+#define KG_TAN(x) kg_lanes_tan(x)
+#define KG_ASIN(x) kg_lanes_asin(x)
+#define KG_ACOS(x) kg_lanes_acos(x)
+#define KG_ATAN(x) kg_lanes_atan(x)
+#define KG_ATAN2(y, x) kg_lanes_atan2(y, x)
+#define KG_SINH(x) kg_lanes_sinh(x)
+#define KG_COSH(x) kg_lanes_cosh(x)
+#define KG_TANH(x) kg_lanes_tanh(x)
+#define KG_ASINH(x) kg_lanes_asinh(x)
+#define KG_ACOSH(x) kg_lanes_acosh(x)
+#define KG_ATANH(x) kg_lanes_atanh(x)
+#define KG_EXP(x) kg_lanes_exp(x)
+#define KG_LOG(x) kg_lanes_log(x)
+#define KG_SQRT(x) kg_lanes_sqrt(x)
+#define KG_CBRT(x) kg_lanes_cbrt(x)
+#define KG_POW(x, y) kg_lanes_pow(x, y)
+#define KG_FLOOR(x) kg_lanes_floor(x)
+#define KG_CEIL(x) kg_lanes_ceil(x)
+#define KG_ERF(x) kg_lanes_erf(x)
+
+#include "kg_trigonometry.h"
+
+/* Sines and cosines; returns the lanes whose angles are too large, infinite or NaN. */
+KG_INLINE kg_mask kg_lanes_turn(kg_lanes x, kg_lanes *sine, kg_lanes *cosine) {
+  const kg_lanes shift = KG_C(6755399441055744.0); /* 1.5 * 2^52: adding it rounds to an integer, ties to even */
+  const kg_lanes shifted = x * KG_C(0.6366197723675814) + shift;
+  const kg_mask turn = (kg_mask)shifted; /* its last two bits: the number of quarter turns modulo 4 */
+  const kg_mask odd = -(turn & 1);
+  kg_lanes r, e, s, c;
+  kg_near_turns(x, shifted - shift, &r, &e);
+  s = kg_sine_of(r, e);
+  c = kg_cosine_of(r, e);
+  *sine = (kg_lanes)((kg_mask)kg_lanes_select(odd, c, s) ^ ((turn & 2) << 62));
+  *cosine = (kg_lanes)((kg_mask)kg_lanes_select(odd, s, c) ^ (((turn + 1) & 2) << 62));
+  return ~(KG_ABS(x) <= KG_C(KG_NEAR_LIMIT));
+}
+
+KG_INLINE kg_lanes kg_lanes_sine(kg_lanes x, kg_mask *redo) {
+  kg_lanes sine, cosine;
+  *redo |= kg_lanes_turn(x, &sine, &cosine);
+  return sine;
+}
+
+KG_INLINE kg_lanes kg_lanes_cosine(kg_lanes x, kg_mask *redo) {
+  kg_lanes sine, cosine;
+  *redo |= kg_lanes_turn(x, &sine, &cosine);
+  return cosine;
+}
+#define KG_SIN(x) kg_lanes_sine(x, &redo)
+#define KG_COS(x) kg_lanes_cosine(x, &redo)
+
+#define KG_PADDED(n) (n)
+KG_INLINE kg_mask kg_lanes_turns(int n, const kg_lanes *x, kg_lanes *sine, kg_lanes *cosine) {
+  kg_mask redo = {0};
+  for (int i = 0; i < n; ++i) {
+    redo |= kg_lanes_turn(x[i], sine + i, cosine + i);
+  }
+  return redo;
+}
+#define kg_sincos(n, x, sine, cosine) redo |= kg_lanes_turns(n, x, sine, cosine)
+
+/* The guards, checks and calls of a kernel. */
+#define KG_REQUIRE(condition) redo |= ~(condition)
+#define KG_CALL(result, call) redo |= (call)
+#define KG_APART __attribute__((noinline))
+
+#endif

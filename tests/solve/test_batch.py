@@ -1,0 +1,177 @@
+"""Evaluation on vector lanes: equal to the functions at one state, for any layout, number of rows and threads."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from messages import raises, says
+from state_models import cart, point_mass, solver_of
+from systems import solver_for
+from tolerances import LANES
+
+import kanegen as kg
+from kanegen.codegen.lanes import BATCH_FILE, batch_sources
+
+ROWS = 29
+
+
+@cache
+def crank_states() -> tuple[Any, Any, Any]:
+    """t (N,), q (N, 3), u (N, 3), column-major; some rows need other dependent speeds, or angles beyond 1e5 rad."""
+    rng = np.random.default_rng(11)
+    q, u = (np.asfortranarray(rng.uniform(-2.0, 2.0, (ROWS, 3))) for _ in range(2))
+    q[3, 1] = q[17, 1] = 1e-5
+    q[5, 0], q[6, 1] = 4e6, -3e8
+    return rng.uniform(0.0, 1.0, ROWS), q, u
+
+
+def close(batch: Any, rows: Any) -> None:
+    for ours, theirs in zip(batch, rows, strict=True):
+        scale = np.abs(theirs).max(axis=1, keepdims=True) + 1.0
+        assert ours.shape == theirs.shape
+        np.testing.assert_allclose(ours / scale, theirs / scale, rtol=0.0, atol=LANES)
+
+
+def test_a_batch_equals_the_functions_at_single_states() -> None:
+    solver, (t, q, u) = solver_for("slider_crank"), crank_states()
+    batch, rows = solver.rhs_batch(t, q, u), solver.rhs(t, q, u)
+    close(batch, rows)
+    assert not batch.failures
+    for row in (3, 5, 6, 17):  # evaluated by the function at one state
+        np.testing.assert_array_equal(batch[1][row], rows[1][row])
+    assert batch[1].flags.f_contiguous
+
+
+def test_a_row_does_not_depend_on_others_layout_or_threads() -> None:
+    solver, (t, q, u) = solver_for("slider_crank"), crank_states()
+    qdot, udot = solver.rhs_batch(t, q, u)
+    wide = np.full((2 * ROWS, 12), np.nan)
+    wide[::2, 1:7:2], wide[::2, 7:10] = q, u
+    for threads in (1, 2, 5):
+        out = (np.empty((ROWS, 6))[:, 3:], np.empty((ROWS, 3), order="F"))
+        solver.rhs_batch(t, wide[::2, 1:7:2], wide[::2, 7:10], out=out, threads=threads)
+        np.testing.assert_array_equal(out, (qdot, udot))
+    for first in range(ROWS):
+        part = slice(first, min(first + 1 + first % 11, ROWS))
+        np.testing.assert_array_equal(solver.rhs_batch(t[part], q[part], u[part])[1], udot[part])
+    backward = solver.rhs_batch(t[::-1], q[::-1], u[::-1], out=(np.empty((ROWS, 3)), out := np.empty((ROWS, 3))[::-1]))
+    np.testing.assert_array_equal(backward[1][::-1], udot)
+    assert backward[1] is out
+
+
+def test_rows_fail_alone() -> None:
+    solver, (t, q, u) = solver_for("slider_crank"), crank_states()
+    rows, (bad, speeds) = solver.rhs_batch(t, q, u), (q.copy(), u.copy())
+    bad[2, 1], speeds[28, 0] = np.nan, np.inf
+    lengths = {"l1": np.where(np.arange(ROWS) == 9, 0.0, 0.5), "l2": np.where(np.arange(ROWS) == 9, 0.0, 1.2)}
+    batch = solver.rhs_batch(t, bad, speeds, parameters=lengths)
+    assert list(batch.failures) == [2, 9, 28]
+    says(batch.failures[2], "beta", "q[1]", "nan")
+    says(batch.failures[9], "singular", "rhs")
+    says(batch.failures[28], "u1", "inf")
+    says(repr(batch.failures), 3, 2, "beta")
+    good = ~np.isin(np.arange(ROWS), [2, 9, 28])
+    assert all(np.isnan(part[~good]).all() for part in batch)
+    close([part[good] for part in batch], [part[good] for part in rows])
+    with pytest.raises(KeyError):
+        batch.failures[0]
+
+
+def test_parameters_for_each_row() -> None:
+    """Constants that depend on parameters are computed on lanes, too."""
+    solver, (t, q, u) = solver_for("slider_crank"), crank_states()
+    masses = np.linspace(0.5, 2.0, ROWS)
+    batch = solver.rhs_batch(t, q, u, parameters={"m2": masses, sm.Symbol("g"): 1.6})
+    singles = [solver.with_parameters(m2=m, g=1.6).rhs(t[k], q[k], u[k]) for k, m in enumerate(masses.tolist())]
+    close(batch, [np.array(part) for part in zip(*singles, strict=True)])
+    masses[4] = np.nan
+    batch = solver.rhs_batch(t, q, u, parameters={"m2": masses})
+    assert list(batch.failures) == [4]
+    says(batch.failures[4], "m2", "nan")
+
+
+def test_states_inputs_and_outputs() -> None:
+    """A model with states; values by name, inputs with and without rows, an output that is a scalar."""
+    solver, rng = solver_of("cart"), np.random.default_rng(5)
+    q, u, s = (rng.standard_normal((ROWS, n)) for n in (1, 1, 2))
+    batch = solver.rhs_batch(0.0, {"x": q[:, 0]}, u, s=s)
+    close(batch, solver.rhs(0.0, q, u, None, s))
+    r = rng.standard_normal((ROWS, 1))
+    values, failures = solver.batch("lag", 0.0, q, u, r, s)
+    np.testing.assert_allclose(values, solver.output("lag", 0.0, q, u, r, s), rtol=LANES)
+    assert values.shape == (ROWS,)
+    assert not failures
+    with raises(kg.SolveError, "a", "lag", "s="):
+        solver.batch("lag", 0.0, q, u)
+
+
+def test_functions_without_lanes_are_called_for_each_lane() -> None:
+    """A user function, a spline, a law of the C library, a choice, and a root."""
+    t, (x, v) = me.dynamicsymbols._t, me.dynamicsymbols("x v")
+    cube = kg.Function("cube", 1, lambda a: a**3, "return a * a * a;", arguments=("a",))
+    spline = kg.Spline((-3.0, -1.0, 0.5, 3.0), (0.1, 0.7, -0.3, 0.4), name="spline")
+    force = spline(x) + sm.exp(-x) * sm.Abs(v) ** sm.Rational(5, 2) + sm.sqrt(2 + sm.sin(t)) * sm.Max(x, v) - cube(v)
+    solver = kg.build(point_mass("lane_functions", force, parameters={"m": 1.3}), functions=("rhs",))
+    rng = np.random.default_rng(8)
+    time, q, u = rng.uniform(0.0, 9.0, ROWS), *rng.uniform(-2.0, 2.0, (2, ROWS, 1))
+    close(solver.rhs_batch(time, q, u), solver.rhs(time, q, u))
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="no extended precision")
+def test_sines_have_small_errors() -> None:
+    """Angles of all sizes, and those next to multiples of pi/2, against extended precision."""
+    x = me.dynamicsymbols("x")
+    model = point_mass("lane_sine", 0, outputs={"sine": sm.sin(x)}, parameters={"m": 1.0})
+    rng = np.random.default_rng(2)
+    multiples = rng.integers(-60000, 60000, 20000) * (np.pi / 2)
+    angles = np.concatenate([rng.uniform(-10.0, 10.0, 20000), rng.uniform(-1e5, 1e5, 20000), multiples])
+    values = kg.build(model, functions=("rhs", "outputs")).batch("sine", 0.0, angles[:, np.newaxis], [0.0]).values
+    exact = np.sin(angles.astype(np.longdouble))
+    errors = np.abs(values - exact) / np.spacing(np.abs(exact.astype(np.float64)))
+    assert errors.max() < 0.83
+
+
+@pytest.mark.parametrize("name", ["slider_crank", "rolling_disk", "varying_pendulum"])
+def test_every_function_has_a_text_on_lanes(name: str) -> None:
+    """No statement of the scalar kernel remains that lanes cannot execute."""
+    sources = solver_for(name).sources
+    public = set(re.findall(r'^    \{"([\w:]+)", -?\d', sources.text(sources.kernel), re.MULTILINE))
+    assert {"rhs", "kinetic_energy"} <= public
+    texts = {function: batch_sources(sources, function)[BATCH_FILE] for function in public}
+    on_lanes = {function for function, text in texts.items() if "#define KG_BATCH_EVALUATE" in text}
+    assert "kinetic_energy" in on_lanes
+    for function in on_lanes:
+        code = re.sub(r"/\*.*?\*/", "", texts[function], flags=re.DOTALL)
+        assert not re.search(r"!\(|\|\||KG_CALL\(result, kg_|\bif \(|\? |return (?!redo)", code), function
+
+
+def test_arguments_are_refused() -> None:
+    solver, (t, q, u) = solver_for("slider_crank"), crank_states()
+    out = np.empty((ROWS, 3))
+    for arguments, options, words in (
+        ((t[1:], q, u), {}, ("t", 28, "q", 29)),
+        ((t, q[:, :2], u), {}, ("q", "theta", "(29, 2)")),
+        ((t, q, u), {"threads": 0}, ("threads", 0)),
+        ((t, q, u), {"threads": 1.5}, ("threads", 1.5)),
+        ((t, q, u), {"out": out}, ("out", "qdot", "udot")),
+        ((t, q, u), {"out": (out, np.empty((ROWS, 3), dtype=np.float32))}, ("out", "udot", "float32")),
+        ((t, q, u), {"out": (out, out)}, ("out (udot)", "out (qdot)")),
+        ((t, q, u), {"out": (out, q)}, ("out (udot)", "q")),
+        ((t, q, u), {"out": (out, np.lib.stride_tricks.as_strided(out, strides=(0, 8)))}, ("udot", "strides")),
+        ((t, q, u), {"parameters": {"mass": 1.0}}, ("mass", "m1")),
+        ((t, q, u), {"parameters": {"m1": np.ones(3)}}, ("m1", 3)),
+        ((t, q, u, None, [1.0]), {}, ("s", "states")),
+    ):
+        with raises(kg.SolveError, *words):
+            solver.rhs_batch(*arguments, **options)
+    with raises(kg.SolveError, "rsh", "rhs"):
+        solver.batch("rsh", t, q, u)
+    assert [part.shape for part in solver.rhs_batch(t[:0], q[:0], u[:0])] == [(0, 3), (0, 3)]
+    with raises(kg.BuildError, "interpreted", "cython"):
+        kg.build(cart(), backend="interpreted").batch("kinetic_energy", 0.0, [0.1], [0.2])
