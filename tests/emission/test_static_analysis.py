@@ -74,7 +74,7 @@ def test_gcc_analyzer(project: Path) -> None:
 def test_every_function_has_a_bounded_stack(project: Path) -> None:
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed")
-    done = run(project, "make", "stack", "CC=gcc")
+    done = run(project, "make", "--no-print-directory", "stack", "CC=gcc")
     assert done.returncode == 0, done.stdout + done.stderr
     bounds = {name: int(chain) for chain, name in re.findall(r"^ +\d+ +(\d+)  (\w+)", done.stdout, re.MULTILINE)}
     deepest = re.search(r"^deepest chain: (\d+) bytes: (\w+)", done.stdout, re.MULTILINE)
