@@ -440,6 +440,7 @@ def test_an_exception_of_a_callable_ends_the_run(sample_time: float | None) -> N
         solver_of("cart").integrate((0.0, 1.0), r=lambda t, q, u: 1 / 0, sample_time=sample_time, **START)
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("sample_time", [None, 0.1])
 def test_ctrl_c_in_a_callable_ends_the_run(sample_time: float | None) -> None:
     def interrupted(t: float, q: Any, u: Any) -> float:
