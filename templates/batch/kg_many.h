@@ -147,15 +147,14 @@ static void kg_group_output(const kg_ode *ode, kg_lanes t_new, kg_lanes h, kg_ma
   kg_group *g = ode->group;
   const kg_many *m = ode->many;
   const kg_lanes sign = KG_SPREAD(kg_many_direction(m));
-  const kg_mask passed = accepted & (sign * (g->due - t_new) <= KG_C(0.0)), watched = g->watched;
+  const kg_mask passed = accepted & (sign * (g->due - t_new) <= KG_C(0.0));
   if (!kg_any(passed)) {
     return;
   }
-  g->watched = passed;
-  if (kg_any(passed & (g->due != t_new))) {
+  g->watched = passed & (g->due != t_new);
+  if (kg_any(g->watched)) {
     kg_group_dense(ode, t_new, h);
   }
-  g->watched = watched;
   for (int lane = 0; lane < KG_LANES; ++lane) {
     while (passed[lane] != 0 && g->failed[lane] == 0 && sign[lane] * (g->due[lane] - t_new[lane]) <= 0.0) {
       if (g->due[lane] == t_new[lane]) {
