@@ -76,7 +76,7 @@ def test_motions_agree_with_scipy() -> None:
 @pytest.mark.parametrize(("name", "starts"), [("rolling_disk", disks), ("slider_crank", cranks)])
 def test_bits_do_not_depend_on_number_place_or_threads(name: str, starts: Any) -> None:
     solver, (q, u) = solver_for(name), starts()
-    options = {"t_eval": TIMES, "method": "dop853", "reduce": "max_energy_drift"}
+    options = {"t_eval": TIMES, "method": "dop853", "reduce": ("max", "kinetic_energy")}
     whole = solver.integrate_many(SPAN, q, u, **options)
     assert whole.lanes > 1
     assert whole.success.all()
@@ -144,7 +144,7 @@ def test_motions_end_like_those_of_integrate() -> None:
     a, b, c = np.array([[0.0, 1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 1.0, 0.0], [9.0, 9.0, 0.0, 0.0, 9.0]])
     rows = {"a": a, "b": b, "c": c}
     expected = ("FINISHED", "STEP_COLLAPSED", "NOT_FINITE", "FINISHED", "FINISHED")
-    for method in EXPLICIT:
+    for method in ("dopri5", "dop853"):  # with and without the derivative at the end among the stages
         many = solver.integrate_many((0.0, 5.0), [1.0], u, parameters=rows, method=method)
         assert many.lanes > 1
         outcomes = []
@@ -205,10 +205,10 @@ def test_reductions(kind: str) -> None:
         "max_change": lambda x: np.abs(x - x[0]).max(),
     }
     for name in ("kinetic_energy", solver.description.speeds[0]):
-        many = solver.integrate_many(SPAN, q, u, reduce=(kind, name))
+        many = solver.integrate_many(SPAN, q, u, method="dop853", reduce=(kind, name))
         assert many.lanes > 1
         assert many.q.shape == (COUNT, 0, 5)
-        own = solver.integrate(SPAN, q[8], u[8])
+        own = solver.integrate(SPAN, q[8], u[8], method="dop853")
         values = own.kinetic_energy if name == "kinetic_energy" else own[name]
         assert many.values is not None
         np.testing.assert_allclose(many.values[8], functions[kind](values), rtol=0.0, atol=1e-7)
