@@ -22,7 +22,7 @@ from kanegen.solve.many.motions import read_motions, requested_times
 from kanegen.solve.many.reductions import reduction
 from kanegen.solve.many.single import Runs, work
 from kanegen.solve.solution import IntegrationInterrupted
-from kanegen.solve.values import initial_time, known_name, positive
+from kanegen.solve.values import initial_time, known_name, positive, state_components
 
 _OPTIONS: Final = (
     *("step", "first_step", "max_step", "max_steps", "events", "modes"),
@@ -96,6 +96,8 @@ class Ensembles(Integrable, Batching):
         ------
         SolveError
             For arguments that are wrong for all motions: names, shapes, numbers of rows, options.
+        BuildError
+            If the code on lanes cannot be compiled.
         IntegrationInterrupted
             A `KeyboardInterrupt` after Ctrl-C; its ``solution`` is the :class:`~kanegen.results.Ensemble` with the
             motions that were completed.
@@ -130,6 +132,10 @@ def _check(solver: Any, options: Mapping[str, Any], progress: Any) -> None:
         dense_output=False,
         progress=progress,
     ).checked()
+    components = state_components(solver.description, options.get("control", False))
+    for name in ("rtol", "atol"):
+        if np.shape(options[name]) not in ((), (len(components),)):
+            raise SolveError(f"{name} has shape {np.shape(options[name])}; expected a number or ({len(components)},)")
     watched_events(solver.description, events)
     start_modes(solver.extension.module, modes)
     projection_of(solver.stabilization, solver._functions)
