@@ -6,7 +6,8 @@ import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from kanegen.backends.cython import CompilerOptions, c_sources
+from kanegen.backends.cython.extension import c_sources
+from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.backends.protocol import Generated, Request
 from kanegen.backends.registry import backend as backend_named
 from kanegen.codegen.description import Description

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kanegen._version import __version__
-from kanegen.codegen.printer import string
 from kanegen.codegen.sources import Sources, include_closure, render
+from kanegen.codegen.text import string
 from kanegen.errors import BuildError
 from kanegen.resources import template_folder
 

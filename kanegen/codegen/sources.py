@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from kanegen.codegen.methods import tableaux
 from kanegen.codegen.methods.table import IMPLICIT, METHODS
-from kanegen.codegen.printer import comment, literal, string
+from kanegen.codegen.text import comment, literal, string
 from kanegen.codes import REGULARIZED, ContactLaw, EventKind, Mode, Paradox, Status
 from kanegen.errors import BuildError
 from kanegen.resources import template_folder
@@ -251,12 +251,16 @@ class Features:
         Inverse dynamics along a motion.
     methods
         Names of the integration methods.
+    is_shared
+        The module serves all models: it is given the address of the description of a kernel, which is a library of its
+        own. Otherwise it is linked with the kernel.
     """
 
     events: bool = True
     impulses: bool = True
     inverse: bool = True
     methods: tuple[str, ...] = tuple(METHODS)
+    is_shared: bool = False
 
     @property
     def implicit_methods(self) -> bool:
@@ -264,12 +268,13 @@ class Features:
         return any(name in IMPLICIT for name in self.methods)
 
 
-EVERYTHING: Final = Features()
+SHARED: Final = Features(is_shared=True)
+"""The module that kanegen compiles and loads itself."""
 
 _MODULE_FILE = re.compile(r'^ *#?(?:include|cdef extern from) "(module_[^"]+)"', re.MULTILINE)
 
 
-def wrapper_files(features: Features = EVERYTHING) -> dict[str, str]:
+def wrapper_files(features: Features = SHARED) -> dict[str, str]:
     """The source of the Python module with these features, without the kernel: file name to text.
 
     These are the Cython module, the C files compiled with it, and the files that they include.
@@ -285,7 +290,13 @@ def wrapper_files(features: Features = EVERYTHING) -> dict[str, str]:
 
 
 @cache
-def wrapper_digest() -> str:
-    """SHA-256 of the templates of the module with all features; rendering them would take longer than loading."""
+def wrapper_templates() -> Mapping[str, str]:
+    """The templates of the module, file name to text."""
     names = sorted(item.name for item in template_folder().iterdir() if item.name.startswith("module"))
-    return files_digest({"features": repr(EVERYTHING), **{name: _template_text(name) or "" for name in names}})
+    return {name: _template_text(name) or "" for name in names}
+
+
+@cache
+def wrapper_digest() -> str:
+    """SHA-256 of the templates of the shared module; rendering them would take longer than loading."""
+    return files_digest({"features": repr(SHARED), **wrapper_templates()})
