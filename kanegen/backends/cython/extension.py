@@ -7,13 +7,15 @@ import importlib.machinery
 import importlib.util
 import shutil
 import sys
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, Final, cast
 
-from kanegen.backends.cython.cache import Cache, open_cache
+from kanegen.backends.cython.cache import MANIFEST, open_cache
 from kanegen.backends.cython.job import Job, job_for
 from kanegen.backends.cython.processes import workers
 from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, link_command, make
@@ -25,34 +27,53 @@ from kanegen.codegen.sources import (
     Sources,
     files_digest,
     runtime_headers,
+    text_digest,
     wrapper_digest,
     write_files,
 )
 from kanegen.errors import BuildError, SolveError
 from kanegen.progress import activity
 
+KERNEL_FILE: Final = "kernel.so"
+"""The library of the kernel in an entry of the cache."""
+
+_TEXTS = (".c", ".h", Path(DESCRIPTION_FILE).suffix)
+
 
 @dataclass(frozen=True)
 class Extension:
     """A compiled model: the loaded ``module``, its ``digest`` (over sources, compiler, flags, interpreter and
-    processor), the ``path`` of its kernel's library in the cache, the ``sources`` and ``options`` it was built with.
+    processor), the ``path`` of its kernel's library in the cache, and the ``options`` it was built with.
 
-    A pickle holds sources and options; unpickling takes the compiled code from the cache or builds it again.
+    ``identity`` determines the sources and the Python module; ``complete``: all sources, or None for a model from the
+    cache, where ``files`` are those of the model. A pickle has sources and options; unpickling takes the compiled code
+    from the cache or builds it again.
     """
 
     module: Evaluator
     digest: str
     path: Path
-    sources: Sources
-    options: CompilerOptions | None = None
+    options: CompilerOptions | None
+    identity: str
+    files: Mapping[str, str]
+    complete: Sources | None = None
+
+    @cached_property
+    def sources(self) -> Sources:
+        """All C sources. Those of a model from the cache are completed with the runtime when they are first read."""
+        if self.complete is not None:
+            return self.complete
+        (kernel,) = (name for name in self.files if name.endswith(".c"))
+        return Sources(kernel.removesuffix(".c"), self.module.DIGEST, {**runtime_headers(), **self.files})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return build, (self.sources, self.options)
+        return _build, (self.identity, self.sources, self.options)
 
     @property
     def description(self) -> Description:
         """The description of the model. Raises `BuildError` for sources without one."""
-        return Description.from_sources(self.sources)
+        text = self.files.get(DESCRIPTION_FILE)
+        return Description.from_json(text) if text is not None else Description.from_sources(self.sources)
 
     def batch(self, name: str) -> BatchFunction:
         """The batch evaluation of a function, compiled on first use. Raises `BuildError`."""
@@ -69,37 +90,57 @@ def c_sources(generated: Generated, digest: str) -> Sources:
 
 def build_model(request: Request, options: CompilerOptions | None = None) -> Extension:
     """Compile and load a model; earlier sources and compiled code come from the cache. Raises `BuildError`."""
-    cache = open_cache()
-    sources = cache.load_sources(request.digest)
+    job = job_for(options or CompilerOptions(), open_cache())
+    key = job.key(request.digest)
+    folder = job.cache.find("extensions", key)
+    if folder is not None:
+        return _loaded(folder, key, request.digest, options)
+    sources = job.cache.load_sources(request.digest)
     if sources is not None:
-        return build(sources, options, cache)
+        return _build(request.digest, sources, options)
     with workers(1) as submit:
         # Where the Python module must be compiled, other processes do it while the model is derived.
-        wrapper = submit(wrapper_file, job_for(options or CompilerOptions(), cache), runtime_headers())
+        wrapper = submit(wrapper_file, job, runtime_headers())
         sources = c_sources(request.generated, request.digest)
-        cache.store_sources(sources)
-        return build(sources, options, cache, wrapper)
+        job.cache.store_sources(sources)
+        return _build(request.digest, sources, options, wrapper)
 
 
-def build(
-    sources: Sources,
-    options: CompilerOptions | None = None,
-    cache: Cache | None = None,
-    wrapper: Future[Path] | None = None,
-) -> Extension:
+def build(sources: Sources, options: CompilerOptions | None = None) -> Extension:
     """Compile ``sources`` unless the cache holds the result, and load the extension module.
 
-    ``wrapper``: the result of `wrapper_file` in another thread. Raises `BuildError`: no compiler, a failing compiler
-    (with its command, full stderr and the folder kept), a cache that cannot be used, or a kernel made for another
-    version of the C interface.
+    Raises `BuildError`: no compiler, a failing compiler (with its command, full stderr and the folder kept), a cache
+    that cannot be used, or a kernel made for another version of the C interface.
     """
-    job = job_for(options or CompilerOptions(), cache or open_cache())
-    key = job.key(files_digest(sources.files), wrapper_digest())
+    return _build(text_digest((files_digest(sources.files), wrapper_digest())), sources, options)
+
+
+def _build(
+    identity: str, sources: Sources, options: CompilerOptions | None, wrapper: Future[Path] | None = None
+) -> Extension:
+    """Build sources; ``identity`` determines them and the Python module. ``wrapper``: its file, from another thread."""
+    job = job_for(options or CompilerOptions(), open_cache())
+    key = job.key(identity)
     folder = job.cache.find("extensions", key)
     if folder is None:
         folder = job.cache.publish("extensions", key, sources.name, lambda work: _compile(job, sources, work, wrapper))
-    path = folder / _file_name(sources)
-    return Extension(cast(Evaluator, load(path, key)), key, path, sources, options)
+    return _loaded(folder, key, identity, options, sources)
+
+
+def _loaded(
+    folder: Path, key: str, identity: str, options: CompilerOptions | None, sources: Sources | None = None
+) -> Extension:
+    """Load an entry of the cache. Files that are not among ``sources`` are read now: the entry may be removed later."""
+    kernel = folder / KERNEL_FILE
+    try:
+        files = sources.files if sources else {path.name: path.read_text(encoding="utf-8") for path in _texts(folder)}
+    except OSError as error:
+        raise BuildError(f"the compiled model {folder} cannot be read: {error}; build again") from error
+    return Extension(cast(Evaluator, load(kernel, key)), key, kernel, options, identity, files, sources)
+
+
+def _texts(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.suffix in _TEXTS and path.name != MANIFEST]
 
 
 def load(kernel: Path, digest: str) -> ModuleType:
@@ -132,7 +173,7 @@ def load(kernel: Path, digest: str) -> ModuleType:
 def _compile(job: Job, sources: Sources, work: Path, wrapper: Future[Path] | None) -> None:
     """Write the sources into ``work``, the library of the kernel, and a copy of the Python module."""
     write_files(sources.files, work)
-    kernel, library = work / f"{sources.name}.o", work / _file_name(sources)
+    kernel, library = work / f"{sources.name}.o", work / KERNEL_FILE
     with activity(f"compiling {sources.name!r}"), workers(1) as submit:
         # The Python module, if it is not there, is compiled in other processes at the same time as the kernel.
         pending = wrapper or submit(wrapper_file, job, sources.files)
@@ -145,7 +186,3 @@ def _compile(job: Job, sources: Sources, work: Path, wrapper: Future[Path] | Non
     for name in sources.files:
         if name.endswith(".h") and name != f"{sources.name}.h":
             (work / name).unlink()
-
-
-def _file_name(sources: Sources) -> str:
-    return f"{sources.name}.so"
