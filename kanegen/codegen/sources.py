@@ -6,19 +6,15 @@ Templates contain layout only; Python code decides what they print. Unknown name
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, Final
 
-from kanegen.codegen.methods import tableaux
-from kanegen.codegen.methods.table import IMPLICIT, METHODS
-from kanegen.codegen.text import comment, literal, string
+from kanegen.codegen.methods.table import IMPLICIT, NAMES
 from kanegen.codes import REGULARIZED, ContactLaw, EventKind, Mode, Paradox, Status
 from kanegen.errors import BuildError
 from kanegen.resources import template_folder
@@ -111,16 +107,15 @@ def _check_path(path: str) -> None:
 
 RUNTIME = "runtime"
 _INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.MULTILINE)
-LINE_WIDTH = 118
-LITERAL_WIDTH = 90
-"""Width at which a long string literal continues on the next line."""
 
 
 @cache
 def environment() -> Any:
     """The ``jinja2.Environment`` that renders every template; created once per process."""
-    # A model from the cache needs no templates.
+    # A model from the cache needs no templates and no coefficients.
     from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    from kanegen.codegen import filters
 
     result = Environment(
         loader=FunctionLoader(_template_text),
@@ -129,10 +124,7 @@ def environment() -> Any:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    result.filters.update(
-        comment=comment, cstring=string, number=literal, literal=tableaux.literal, terms=tableaux.terms
-    )
-    result.filters.update(node=node, sum_of=sum_of, used_columns=used_columns, c_text=c_text, fill=fill)
+    result.filters.update(filters.FILTERS)
     return result
 
 
@@ -148,7 +140,7 @@ def render(template: str, **context: object) -> str:
     return text
 
 
-def runtime_headers(methods: Iterable[str] = tuple(METHODS)) -> dict[str, str]:
+def runtime_headers(methods: Iterable[str] = NAMES) -> dict[str, str]:
     """Every header of the C runtime, file name to text, sorted; headers of codes and methods are rendered.
 
     ``methods``: names of the integration methods that the headers contain.
@@ -158,6 +150,8 @@ def runtime_headers(methods: Iterable[str] = tuple(METHODS)) -> dict[str, str]:
 
 @cache
 def _runtime_headers(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    from kanegen.codegen.methods.files import METHODS
+
     entries = (template_folder() / RUNTIME).iterdir()
     headers = {entry.name: entry.read_text(encoding="utf-8") for entry in entries if entry.name.endswith(".h")}
     methods = [METHODS[name] for name in names]
@@ -193,43 +187,6 @@ def include_closure(files: Mapping[str, str], available: Mapping[str, str]) -> d
     return dict(sorted(included.items()))
 
 
-def fill(text: str, first: str, rest: str) -> str:
-    """The text in lines of a C comment, which begin with ``first``, then ``rest``."""
-    return textwrap.fill(
-        text, LINE_WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
-    )
-
-
-def sum_of(weights: Iterable[tuple[int, Fraction]], operand: str, indent: int) -> str:
-    """A weighted sum in C, wrapped; ``operand`` is the text of an operand with ``%d`` for its number, from 1."""
-    pieces = [f"{'-' if w < 0 else '+'} {tableaux.literal(abs(w))} * {operand % (j + 1)}" for j, w in weights]
-    pieces[0] = pieces[0].removeprefix("+ ").replace("- ", "-", 1)
-    lines = [pieces[0]]
-    for piece in pieces[1:]:
-        if indent + len(lines[-1]) + len(piece) < LINE_WIDTH:
-            lines[-1] += f" {piece}"
-        else:
-            lines.append(piece)
-    return f"\n{' ' * indent}".join(lines)
-
-
-def used_columns(rows: Iterable[Sequence[Fraction]]) -> list[int]:
-    """Indices at which at least one of the rows has a nonzero weight."""
-    return sorted({j for row in rows for j, _ in tableaux.terms(tuple(row))})
-
-
-def c_text(text: str, indent: int) -> str:
-    """A C string literal of printable ASCII; a long literal continues on further, indented lines."""
-    lines = textwrap.wrap(text, LITERAL_WIDTH, break_long_words=False)
-    quoted = [line.replace("\\", "\\\\").replace('"', '\\"') for line in lines]
-    return ("\n" + " " * indent).join(f'"{line}{" " * (k < len(lines) - 1)}"' for k, line in enumerate(quoted))
-
-
-def node(c: Fraction) -> str:
-    """The product of a node and the step size in C."""
-    return "h" if c == 1 else f"{tableaux.literal(c)} * h"
-
-
 def _template_text(name: str) -> str | None:
     entry = template_folder() / name
     return entry.read_text(encoding="utf-8") if entry.is_file() else None
@@ -259,7 +216,7 @@ class Features:
     events: bool = True
     impulses: bool = True
     inverse: bool = True
-    methods: tuple[str, ...] = tuple(METHODS)
+    methods: tuple[str, ...] = NAMES
     is_shared: bool = False
 
     @property

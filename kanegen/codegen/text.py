@@ -41,6 +41,9 @@ def string(text: str) -> str:
     return '"' + _STRING.sub(lambda match: f"\\{ord(match[0]):03o}", data) + '"'
 
 
+LINE_WIDTH: Final = 118
+"""Columns of generated files."""
+
 LONGEST_STEM: Final = 80
 """File systems limit names to 255 bytes or fewer, and the names of files and folders have further parts."""
 

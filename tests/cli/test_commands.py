@@ -22,7 +22,7 @@ from kanegen.backends.cython.cache import open_cache
 from kanegen.bench.modelfile import read_model_file
 from kanegen.cli import main
 from kanegen.cli.show import QUANTITIES
-from kanegen.codegen.methods.table import METHODS
+from kanegen.codegen.methods.files import METHODS
 from kanegen.derivation import Equations
 from kanegen.errors import ModelError
 from kanegen.forms import FORMS

@@ -22,7 +22,6 @@ from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, l
 from kanegen.backends.cython.wrapper import MODULE, MODULE_FILE, wrapper_file
 from kanegen.backends.protocol import BatchFunction, Evaluator, Generated, Request
 from kanegen.codegen.description import DESCRIPTION_FILE, Description
-from kanegen.codegen.kernel import emit_sources
 from kanegen.codegen.sources import (
     Sources,
     files_digest,
@@ -84,6 +83,8 @@ class Extension:
 
 def c_sources(generated: Generated, digest: str) -> Sources:
     """The C sources of a model, with its description for the solver."""
+    from kanegen.codegen.kernel import emit_sources  # a model from the cache needs no generator
+
     sources = emit_sources(generated.program, digest=digest, options_text=generated.options)
     return replace(sources, files={**sources.files, DESCRIPTION_FILE: generated.description.to_json()})
 
