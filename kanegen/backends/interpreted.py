@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn, Unpack, cast
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.backends.cython import c_sources
+from kanegen.backends.cython.extension import c_sources
 from kanegen.backends.protocol import Evaluator, Generated, Request, RunOptions
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
