@@ -54,13 +54,21 @@ if TYPE_CHECKING:
     from kanegen.emission.casadi import emit_casadi as emit_casadi
     from kanegen.emission.fmu import export_fmu as export_fmu
     from kanegen.emission.project import emit as emit
+    from kanegen.sweeps.designs import grid as grid
+    from kanegen.sweeps.designs import sample as sample
+    from kanegen.sweeps.results import SweepError as SweepError
+    from kanegen.sweeps.results import SweepInterrupted as SweepInterrupted
+    from kanegen.sweeps.sweep import sweep as sweep
 
 _ON_USE = {
     "emit": "kanegen.emission.project",
     "emit_casadi": "kanegen.emission.casadi",
     "export_fmu": "kanegen.emission.fmu",
+    **dict.fromkeys(("grid", "sample"), "kanegen.sweeps.designs"),
+    **dict.fromkeys(("SweepError", "SweepInterrupted"), "kanegen.sweeps.results"),
+    "sweep": "kanegen.sweeps.sweep",
 }
-"""Functions that take time to import, and their modules: writing projects is not what most programs do."""
+"""What takes time to import, and its modules: writing projects and sweeps are not what most programs do."""
 
 
 def __getattr__(name: str) -> Any:

@@ -28,7 +28,7 @@ from kanegen.model.description import SystemDescription
 from kanegen.model.geometry import Geometry
 from kanegen.resources import template_folder
 
-_NOT_GENERATING = frozenset({"__pycache__", "backends", "bench", "cli", "verification", "view"})
+_NOT_GENERATING = frozenset({"__pycache__", "backends", "bench", "cli", "sweeps", "verification", "view"})
 """Folders of the package that do not influence the generated code."""
 
 
