@@ -105,7 +105,7 @@ class Options(NamedTuple):
 
 RTOL: Final = 1e-8
 ATOL: Final = 1e-10
-_STEPPING: Final = Options._fields[: Options._fields.index("events")]
+STEPPING: Final = Options._fields[: Options._fields.index("events")]
 """The options that are passed to the compiled integrator unchanged."""
 
 
@@ -157,7 +157,7 @@ def integrate(problem: Problem, start: RunStart, t1: float, options: Options) ->
             q0,
             u0 if problem.momenta is None else problem.momenta.of(t0, q0, u0),
             problem.s0,
-            **{name: getattr(options, name) for name in _STEPPING},
+            **{name: getattr(options, name) for name in STEPPING},
             dense=options.dense_output,
             progress=call,
             events=events,
@@ -213,7 +213,7 @@ def _record(
     return RunRecord.of(solver, held, given)
 
 
-def _span(t_span: Any, start: float | None) -> tuple[float, float]:
+def span_of(t_span: Any, start: float | None) -> tuple[float, float]:
     """First and last time; ``start`` is the first one if ``t_span`` is a number."""
     try:
         t0, t1 = t_span
@@ -429,7 +429,7 @@ class Integrable(Evaluation):
         rtol, atol = self._tolerances(rtol, atol, control)
         stepping = (method, rtol, atol, step, first_step, max_step, max_steps, t_eval)
         options = Options(*stepping, events, modes, dense_output, progress).checked()
-        t0, t1 = _span(t_span, initial_time(self.description, self.initial))
+        t0, t1 = span_of(t_span, initial_time(self.description, self.initial))
         if start_tolerance is not None:
             positive(start_tolerance, "start_tolerance", "a positive number, or None for no check")
         closing = ControlOptions(control, sample_time, delay, limits, y, tau0)
