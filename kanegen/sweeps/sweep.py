@@ -85,8 +85,9 @@ def sweep(
         True: a progress bar in long sweeps; False: a line that names sweeps of more than a second, in terminals and
         notebooks. A function: it is called with the number of members that have been computed, and N.
     motion
-        For motions: further arguments of :meth:`kanegen.Solver.integrate`, such as ``q0``, ``u0``, ``t_eval``,
-        ``method`` and ``rtol``; values of the design replace those of ``q0``, ``u0``, ``s0`` and ``r``.
+        For motions: further arguments of :meth:`kanegen.Solver.integrate_many`, such as ``q0``, ``u0``, ``t_eval``,
+        ``reduce``, ``rtol`` and ``threads``, for a member without rows: ``q0`` (n_q,). Values of the design replace
+        those of ``q0``, ``u0``, ``s0`` and ``r``.
 
     Returns
     -------
@@ -112,6 +113,9 @@ def sweep(
         raise SolveError(f"{given} are arguments for motions, which task= replaces: leave them out")
     kind: Task = Motions(t_span, motion) if task is None else EachMember(task)
     columns = design_of(design, solver.description, extra)
+    if task is None and extra:
+        raise SolveError("extra= names values that a task= reads; motions need none of them")
+    kind.check(solver, columns)
     size = _chunk_size(chunk_size, store, columns.members)
     kept: Store = Memory(columns.members)
     if store is not None:
@@ -320,7 +324,9 @@ def _progress(
     """A context with the function that is told how many members have been computed."""
     if callable(given):
         return nullcontext(lambda done: given(done, members))
-    return ProgressBar(f"sweep of {name}", 0.0, members) if given else _named(f"sweeping {name!r}")
+    if given:
+        return ProgressBar(f"sweep of {name}", 0, members, f"{{:.0f}} of {members} members")
+    return _named(f"sweeping {name!r}")
 
 
 @contextmanager

@@ -14,15 +14,13 @@ from kanegen.codegen.description import Description
 from kanegen.errors import SolveError, brief
 from kanegen.solve import Solver
 from kanegen.solve.values import key_name
+from kanegen.sweeps.designs import Design
 
 Values = dict[str, NDArray[Any]]
 """Results by name."""
 
 MEMBER = "member"
 """The dimension of the members, the first one of all results."""
-
-TIME, COORDINATE, SPEED, STATE = "t", "coordinate", "speed", "state"
-"""The other dimensions of motions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +103,9 @@ class Computed(NamedTuple):
 class Task(Protocol):
     """What is computed for each member of a chunk."""
 
+    def check(self, solver: Solver, design: Design) -> None:
+        """Raise `SolveError` for arguments that are wrong for all members."""
+
     def run(self, solver: Solver, piece: Piece) -> Computed:
         """The results of the members. Failures of members are results, too."""
 
@@ -133,6 +134,9 @@ class EachMember:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise SolveError(f"task is {brief(self.function)}; expected a function of (solver, member), or None")
+
+    def check(self, solver: Solver, design: Design) -> None:
+        """See `Task`; what a function takes is known when it is called."""
 
     @property
     def settings(self) -> Any:

@@ -6,15 +6,18 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 from io import BytesIO
 from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
 from messages import raises, says
 from sweep_tasks import Pickling, acceleration, fails_at_three, twice
 from systems import initial, solver_for
-from tolerances import FINE_INTEGRATION
+from tolerances import FINE_INTEGRATION, SOLVE
 
 import kanegen as kg
 from kanegen.backends.cython.cache import Cache
@@ -29,6 +32,28 @@ def pendulum() -> kg.Solver:
     solver = solver_for("n_link_pendulum", n=3)
     names = (*solver.description.coordinates, *solver.description.speeds)
     return solver.with_initial(dict(zip(names, (*start["q"], *start["u"]), strict=True)))
+
+
+@cache
+def particle_with_inputs() -> kg.Solver:
+    """A particle in a plane with the inputs F and G along x and y."""
+    x, y, u, v, F, G = me.dynamicsymbols("x y u v F G")
+    N, O, m = me.ReferenceFrame("N"), me.Point("O"), sm.Symbol("m")
+    P = O.locatenew("P", x * N.x + y * N.y)
+    O.set_vel(N, 0)
+    P.set_vel(N, u * N.x + v * N.y)
+    t = me.dynamicsymbols._t
+    model = kg.Model(
+        name="swept_particle",
+        frame=N,
+        coordinates=(x, y),
+        speeds=(u, v),
+        kinematics=(x.diff(t) - u, y.diff(t) - v),
+        bodies=(me.Particle("body", P, m),),
+        loads=((P, F * N.x + G * N.y),),
+        inputs=(F, G),
+    )
+    return kg.build(model)
 
 
 # -- results --------------------------------------------------------------------------------------------------------
@@ -125,6 +150,58 @@ def test_motions_are_those_of_integrate() -> None:
         np.testing.assert_allclose(result["u"][i], x.u, rtol=FINE_INTEGRATION, atol=FINE_INTEGRATION)
     np.testing.assert_array_equal(result["t_end"], 1.0)
     assert (result["n_steps"] > 5).all()
+
+
+@pytest.mark.parametrize("size", [2, 7])
+def test_reductions_are_those_of_integrate_many(size: int) -> None:
+    """The same bits in any chunk."""
+    solver = pendulum()
+    result = kg.sweep(solver, G, t_span=(0.0, 0.5), reduce="max_energy_drift", chunk_size=size, threads=2)
+    many = solver.integrate_many((0.0, 0.5), parameters=G, reduce="max_energy_drift")
+    np.testing.assert_array_equal(result["value"], many.values)
+    np.testing.assert_array_equal(result["n_steps"], many.n_steps)
+    assert set(result) == {"value", "outcome", "t_end", "n_steps", "n_evaluations"}
+
+
+def test_a_motion_that_fails_keeps_what_it_reached() -> None:
+    design = {"g": [np.nan, 50.0, 40.0]}
+    result = kg.sweep(pendulum(), design, t_span=(0, 1), t_eval=[0, 1e-6, 1], max_steps=3, q0={"x": 2}, rtol=1e-6)
+    np.testing.assert_array_equal(result.success, [False, False, False])
+    np.testing.assert_array_equal(result["q"][:, 0, 0], [np.nan, 2.0, 2.0])
+    assert np.isfinite(result["q"][1:, 1]).all()
+    assert np.isnan(result["q"][:, 2]).all()
+    assert (result["t_end"][1:] < 1.0).all()
+    reasons = [failure.reason for failure in result.failures]
+    says(reasons[0], "g", "nan")
+    says(reasons[1], "max_steps")
+    assert result["outcome"][1] == kg.Outcome.TOO_MANY_STEPS.code
+
+
+def test_inputs_of_the_design_join_those_of_the_sweep() -> None:
+    """A particle with two forces: x = F t^2 / (2 m)."""
+    solver = particle_with_inputs()
+    for r in ({"G": 3.0}, [7.0, 3.0]):
+        result = kg.sweep(solver, {"F": [1.0, 2.0], "m": [1.0, 4.0]}, t_span=(0.0, 2.0), r=r, q0=[0, 0], u0=[0, 0])
+        np.testing.assert_allclose(result["q"][:, -1], [[2.0, 6.0], [1.0, 1.5]], rtol=SOLVE)
+    given = kg.sweep(solver, {"m": [1.0]}, t_span=(0.0, 2.0), r=lambda t: (1.0, t), q0=[0, 0], u0=[0, 0])
+    np.testing.assert_allclose(given["q"][0, -1], [2.0, 8.0 / 6.0], rtol=SOLVE)
+    with raises(kg.SolveError, "r", "mapping"):
+        kg.sweep(solver, {"F": [1.0]}, t_span=(0.0, 2.0), r=lambda t: (1.0, t), q0=[0, 0], u0=[0, 0])
+
+
+def test_arguments_that_are_wrong_for_all_motions_are_refused() -> None:
+    for options, names in (
+        ({"method": "magic"}, ("method", "magic", "dopri5")),
+        ({"t_eval": [2.0]}, ("t_eval", "2.0")),
+        ({"rtoll": 1e-3}, ("rtoll",)),
+        ({"q0": np.zeros((7, 4))}, ("q0", "(7, 4)", "(4,)")),
+        ({"parameters": {"m_1": 1.0}}, ("parameters=", "solver.with_parameters")),
+        ({"reduce": "height"}, ("height",)),
+        ({"extra": "h"}, ("h", "extra=")),
+    ):
+        with raises(kg.SolveError, *names) as caught:
+            kg.sweep(pendulum(), G, **{"t_span": (0.0, 1.0), **options})
+        assert not isinstance(caught.value, kg.SweepError)
 
 
 # -- what is sent ---------------------------------------------------------------------------------------------------
