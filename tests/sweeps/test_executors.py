@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 from checkout import ROOT
 from messages import raises
+from sweep_models import pendulum
 from sweep_tasks import acceleration, ends_the_process, log_compilations, set_variables, slow
-from systems import initial, solver_for
+from systems import solver_for
 
 import kanegen as kg
 from kanegen.backends.cython import open_cache
@@ -29,14 +30,6 @@ pytestmark = pytest.mark.target
 REASON = "not installed: pip install 'kanegen[targets]'"
 
 G = {"g": np.linspace(9.0, 10.0, 24)}
-
-
-def pendulum() -> kg.Solver:
-    """Three links on a cart, with a start."""
-    start = initial("n_link_pendulum", n=3)
-    solver = solver_for("n_link_pendulum", n=3)
-    names = (*solver.description.coordinates, *solver.description.speeds)
-    return solver.with_initial(dict(zip(names, (*start["q"], *start["u"]), strict=True)))
 
 
 def processes(workers: int = 2, variables: dict[str, str] | None = None) -> ProcessPoolExecutor:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from messages import raises, says
+from sweep_models import pendulum
 from sweep_tasks import Pickling, acceleration, fails_at_three, twice
-from systems import initial, solver_for
+from systems import solver_for
 
 import kanegen as kg
 
@@ -22,14 +23,6 @@ zarr = pytest.importorskip("zarr", reason=REASON)
 xarray = pytest.importorskip("xarray", reason=REASON)
 
 G = {"g": np.linspace(9.0, 10.0, 7)}
-
-
-def pendulum() -> kg.Solver:
-    """Three links on a cart, with a start."""
-    start = initial("n_link_pendulum", n=3)
-    solver = solver_for("n_link_pendulum", n=3)
-    names = (*solver.description.coordinates, *solver.description.speeds)
-    return solver.with_initial(dict(zip(names, (*start["q"], *start["u"]), strict=True)))
 
 
 class Counting:

@@ -15,8 +15,8 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from messages import raises, says
+from sweep_models import pendulum
 from sweep_tasks import Pickling, acceleration, fails_at_three, twice
-from systems import initial, solver_for
 from tolerances import FINE_INTEGRATION, SOLVE
 
 import kanegen as kg
@@ -24,14 +24,6 @@ from kanegen.backends.cython.cache import Cache
 from kanegen.sweeps import job, sweep
 
 G = {"g": np.linspace(9.0, 10.0, 7)}
-
-
-def pendulum() -> kg.Solver:
-    """Three links on a cart, with a start."""
-    start = initial("n_link_pendulum", n=3)
-    solver = solver_for("n_link_pendulum", n=3)
-    names = (*solver.description.coordinates, *solver.description.speeds)
-    return solver.with_initial(dict(zip(names, (*start["q"], *start["u"]), strict=True)))
 
 
 @cache
