@@ -275,6 +275,15 @@ def _solution(problem: Problem, result: Any) -> Solution:
     )
 
 
+KEPT: Final = "; the part that was integrated is in .solution of this exception"
+"""The end of the messages of `IntegrationError`."""
+
+
+def stopped_at(t: float, t1: float) -> str:
+    """The beginning of the message about a run that did not reach its end ``t1``."""
+    return f"the integration stopped at t = {t!r} s, before t = {t1!r} s"
+
+
 def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> Solution:
     """Return the solution if it reached the end of the span; otherwise raise an error that holds it."""
     if result.flat_guard is not None and result.flat_guard not in problem.functions.description.switches:
@@ -286,17 +295,16 @@ def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> S
     if solution.success:
         return solution
     t, error = solution.last[0], result.error
-    place = f"the integration stopped at t = {t!r} s, before t = {t1!r} s"
-    kept = "the part that was integrated is in .solution of this exception"
+    place = stopped_at(t, t1)
     if isinstance(error, KeyboardInterrupt):
-        raise IntegrationInterrupted(f"{place}; {kept}", solution) from error
+        raise IntegrationInterrupted(f"{place}{KEPT}", solution) from error
     if error is not None and not isinstance(error, Exception):
         raise error
     if error is not None:
-        raise IntegrationError(f"{place}: {type(error).__name__}: {error}; {kept}", solution) from error
+        raise IntegrationError(f"{place}: {type(error).__name__}: {error}{KEPT}", solution) from error
     where = f"{result.culprit}: " if result.culprit and result.conflict is None else ""
     reason = _not_finite(problem, solution.last) if solution.status is Outcome.NOT_FINITE else None
-    raise IntegrationError(f"{place}: {where}{reason or solution.message}; {kept}", solution)
+    raise IntegrationError(f"{place}: {where}{reason or solution.message}{KEPT}", solution)
 
 
 def _not_finite(problem: Problem, last: tuple[Any, ...]) -> str | None:

@@ -96,7 +96,8 @@ def sample(
     ----------
     ranges, named
         By name or symbol: ``(lowest, highest)`` for a uniform distribution, or a distribution of ``scipy.stats`` with
-        its parameters (an object with ``ppf``), for example ``scipy.stats.norm(1.0, 0.1)``.
+        its parameters (an object with ``ppf``), for example ``scipy.stats.norm(1.0, 0.1)``. Names that are arguments of
+        this function can be given in the mapping only.
     n
         The number of members.
     method

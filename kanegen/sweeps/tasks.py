@@ -184,8 +184,8 @@ def _arrays(given: Any) -> Values:
         raise SolveError(f"the task returned {brief(given)}; expected a mapping from names to numbers or arrays")
     arrays = {}
     for key, value in given.items():
-        if not isinstance(key, str) or not key:
-            raise SolveError(f"the task returned a result called {brief(key)}; expected a name, a text")
+        if not isinstance(key, str) or not key or "/" in key:
+            raise SolveError(f"the task returned a result called {brief(key)}; expected a name, a text without /")
         try:
             array = np.asarray(value)
         except ValueError:  # lists of unequal lengths

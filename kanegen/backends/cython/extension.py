@@ -24,7 +24,7 @@ from kanegen.backends.cython.toolchain import (
     link_command,
     make,
 )
-from kanegen.backends.protocol import BatchFunction, Evaluator, Generated, Request
+from kanegen.backends.protocol import BatchFunction, Evaluator, Generated, ManyFunction, Request
 from kanegen.codegen.description import DESCRIPTION_FILE, Description
 from kanegen.codegen.kernel import emit_sources
 from kanegen.codegen.sources import (
@@ -75,6 +75,12 @@ class Extension:
         from kanegen.backends.cython.batch import batch_function
 
         return batch_function(self.path, self.sources, self.module, self.options, name)
+
+    def many(self, function: str, method: str, quantity: str) -> ManyFunction | None:
+        """The integration of many motions on lanes, compiled on first use; None where there is none."""
+        from kanegen.backends.cython.many import lane_integrator
+
+        return lane_integrator(self.path, self.sources, self.module, self.options, (function, method, quantity))
 
 
 def c_sources(generated: Generated, digest: str) -> Sources:

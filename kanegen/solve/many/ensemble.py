@@ -82,8 +82,8 @@ class Results:
     ``y`` (N, K, n_q + n_u + n_s); ``reasons``: sentences by index.
     """
 
-    def __init__(self, count: int, times: Array, n: int, reduced: bool, lanes: int = 1) -> None:
-        self.times, self.lanes = times, lanes
+    def __init__(self, count: int, times: Array, n: int, reduced: bool) -> None:
+        self.times = times
         self.y: Array = np.full((count, times.size, n), np.nan)
         self.values: Array | None = np.full(count, np.nan) if reduced else None
         self.status = np.full(count, int(Outcome.INTERRUPTED.code), dtype=np.int64)
@@ -98,7 +98,7 @@ class Results:
         self.status[row], self.t_end[row], self.completed[row] = Outcome.REFUSED.code, t0, True
         self.reasons[row] = reason
 
-    def ensemble(self, d: Description) -> Ensemble:
+    def ensemble(self, d: Description, lanes: int) -> Ensemble:
         """The record of the results."""
         q, u, s = np.split(self.y, np.cumsum([len(d.coordinates), len(d.speeds)]), axis=2)
         failures = [Failure(row, float(self.t_end[row]), self.reasons[row]) for row in sorted(self.reasons)]
@@ -114,5 +114,5 @@ class Results:
             n_steps=self.n_steps,
             n_evaluations=self.n_evaluations,
             failures=tuple(failures),
-            lanes=self.lanes,
+            lanes=lanes,
         )

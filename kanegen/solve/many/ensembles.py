@@ -9,18 +9,20 @@ from typing import Any, Final
 
 import numpy as np
 
+from kanegen.errors import SolveError
 from kanegen.progress import ProgressBar, activity
 from kanegen.solve.consistent import projection_of
 from kanegen.solve.contacts import start_modes, watched_events
 from kanegen.solve.integrate import ATOL, RTOL, STEPPING, Integrable, Options, span_of
-from kanegen.solve.many.batch import Batching, thread_count
+from kanegen.solve.many.batch import Batching, parameters_of, thread_count
 from kanegen.solve.many.crew import run_crew
 from kanegen.solve.many.ensemble import Ensemble, Results
+from kanegen.solve.many.lanes import on_lanes
 from kanegen.solve.many.motions import read_motions, requested_times
 from kanegen.solve.many.reductions import reduction
 from kanegen.solve.many.single import Runs, work
 from kanegen.solve.solution import IntegrationInterrupted
-from kanegen.solve.values import initial_time, known_name, positive
+from kanegen.solve.values import initial_time, known_name, positive, state_components
 
 _OPTIONS: Final = (
     *("step", "first_step", "max_step", "max_steps", "events", "modes"),
@@ -94,6 +96,8 @@ class Ensembles(Integrable, Batching):
         ------
         SolveError
             For arguments that are wrong for all motions: names, shapes, numbers of rows, options.
+        BuildError
+            If the code on lanes cannot be compiled.
         IntegrationInterrupted
             A `KeyboardInterrupt` after Ctrl-C; its ``solution`` is the :class:`~kanegen.results.Ensemble` with the
             motions that were completed.
@@ -109,8 +113,10 @@ class Ensembles(Integrable, Batching):
         solver = self
         if motions.parameters.is_common and motions.parameters.value:
             solver = self.with_parameters(motions.parameters.value)
-        kept = reduction(solver._functions, reduce)
-        runs = Runs(solver, motions, span, times, kept, common)
+        functions, varied = parameters_of(self._functions, motions.parameters.value)
+        if (problem := functions.problem(solver._state_function(), constants=not varied)) is not None:
+            raise SolveError(problem)
+        runs = Runs(solver, motions, span, times, reduction(functions, reduce), common)
         return _integrate(runs, number, progress)
 
 
@@ -126,6 +132,10 @@ def _check(solver: Any, options: Mapping[str, Any], progress: Any) -> None:
         dense_output=False,
         progress=progress,
     ).checked()
+    components = state_components(solver.description, options.get("control", False))
+    for name in ("rtol", "atol"):
+        if np.shape(options[name]) not in ((), (len(components),)):
+            raise SolveError(f"{name} has shape {np.shape(options[name])}; expected a number or ({len(components)},)")
     watched_events(solver.description, events)
     start_modes(solver.extension.module, modes)
     projection_of(solver.stabilization, solver._functions)
@@ -140,12 +150,16 @@ def _integrate(runs: Runs, threads: int, progress: Any) -> Ensemble:
     if times is None:
         times = np.array(runs.span[1:] if runs.reduction is None else ())
     results = Results(count, times, width, runs.reduction is not None)
-    stopped = threading.Event()
-    rows = iter(range(count))
-    workers = [work(runs, results, rows, stopped) for _ in range(max(1, min(threads, count)))]
+    inputs = None if "control" in runs.options else runs.solver._run_inputs(runs.motions.r.sample)
+    lanes = None if inputs is None else on_lanes(runs, results, inputs)
+    stopped, rows = threading.Event(), iter(range(count))
+    number = max(1, min(threads, count))
+    workers = [work(runs, results, rows, stopped) if lanes is None else lanes.run.work() for _ in range(number)]
     with _reporting(d.name, count, progress) as call:
         interrupt = run_crew(workers, stopped, lambda: call(int(results.completed.sum())))
-    ensemble = results.ensemble(d)
+    if lanes is not None:
+        lanes.explain(runs, results)
+    ensemble = results.ensemble(d, 1 if lanes is None else lanes.lanes)
     if interrupt is not None:
         done = int(results.completed.sum())
         message = f"stopped after {done} of {count} motions; these are in .solution of this exception"

@@ -32,6 +32,13 @@ class Argument:
         return self.value[row] if self.has_rows else self.value
 
     @property
+    def sample(self) -> Any:
+        """The argument with zeros in place of values that differ."""
+        if self.varied:
+            return {**self.value, **dict.fromkeys(self.varied, 0.0)}
+        return np.zeros(self.value.shape[1:]) if self.has_rows else self.value
+
+    @property
     def is_common(self) -> bool:
         """Whether it is the same for all motions."""
         return not (self.varied or self.has_rows)

@@ -9,6 +9,7 @@ from typing import Any
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
+from kanegen.solve.integrate import KEPT
 from kanegen.solve.many.ensemble import Results
 from kanegen.solve.many.motions import Motions
 from kanegen.solve.many.reductions import Reduction
@@ -75,7 +76,7 @@ def work(runs: Runs, results: Results, rows: Iterator[int], stopped: threading.E
         try:
             solution = runs.integrate(row, stopped)
         except IntegrationError as error:
-            solution, results.reasons[row] = error.solution, str(error)
+            solution, results.reasons[row] = error.solution, str(error).removesuffix(KEPT)
         except SolveError as error:
             results.refuse(row, runs.span[0], str(error))
             yield

@@ -6,17 +6,20 @@ import os
 import pickle
 import signal
 import threading
+from io import StringIO
 from typing import Any
 
 import numpy as np
 import pytest
 from hybrid_models import wall_pendulum
 from messages import raises, says
+from rich.console import Console
 from state_models import solver_of
 from systems import initial, solver_for
 
 import kanegen as kg
 from kanegen import Outcome, SolveError
+from kanegen.progress import ProgressBar
 
 TIMES = (0.0, 0.4, 0.9, 1.0)
 
@@ -131,6 +134,7 @@ def test_wrong_arguments_are_refused() -> None:
     refused("option", "dense_output", dense_output=True)
     refused("method", "euler", method="euler")
     refused("rtol", "-1", rtol=-1)
+    refused("atol", "(3,)", "(4,)", atol=[1e-6] * 3)
     refused("reduce", "3", reduce=3)
     refused("reduction", "'mean'", reduce=("mean", "energy"))
     refused("energi", "energy", reduce=("max", "energi"))
@@ -144,6 +148,17 @@ def test_progress_counts_motions() -> None:
     solver.integrate_many((0.0, 0.1), q, u, progress=seen.append, threads=2)
     assert seen[-1] == 3
     assert seen == sorted(seen)
+
+
+def test_the_bar_counts_motions(capsys: pytest.CaptureFixture[str]) -> None:
+    now, screen = [0.0], Console(file=StringIO(), force_terminal=True)
+    with ProgressBar("disks", 0, 50, "{:.0f} of 50 motions", clock=lambda: now[0], console=screen) as bar:
+        now[0] = 1.0
+        bar(7)
+    assert "7 of 50 motions" in screen.file.getvalue()
+    solver, (q, u) = wall_pendulum(), pendulum_starts(1)
+    assert solver.integrate_many((0.0, 0.1), q, u, progress=True).success.all()
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.usefixtures("interruptible")
