@@ -115,6 +115,7 @@ def sweep(
     columns = design_of(design, solver.description, extra)
     if task is None and extra:
         raise SolveError("extra= names values that a task= reads; motions need none of them")
+    solver = _completed(solver, columns)
     kind.check(solver, columns)
     size = _chunk_size(chunk_size, store, columns.members)
     kept: Store = Memory(columns.members)
@@ -305,6 +306,16 @@ def _check(solver: Any, executor: Any, retry_failed: Any, store: Any, progress: 
         raise SolveError("retry_failed=True needs store=, where an earlier sweep has left its failures")
     if not (isinstance(progress, bool | np.bool_) or callable(progress)):
         raise SolveError(f"progress is {brief(progress)}; expected True, False or a function of (members done, N)")
+
+
+def _completed(solver: Solver, design: Design) -> Solver:
+    """The solver, in which parameters without a value have the first finite one of the design.
+
+    Without any, chunks in which all values are NaN would be refused, where their members are to fail.
+    """
+    missing = [name for name, value in solver.parameters.items() if value is None and name in design]
+    finite = {name: design[name][np.isfinite(design[name])] for name in missing}
+    return solver.with_parameters({name: float(array[0]) for name, array in finite.items() if array.size})
 
 
 def _chunk_size(given: Any, store: Any, members: int) -> int:

@@ -175,6 +175,9 @@ def test_inputs_of_the_design_join_those_of_the_sweep() -> None:
     for r in ({"G": 3.0}, [7.0, 3.0]):
         result = kg.sweep(solver, {"F": [1.0, 2.0], "m": [1.0, 4.0]}, t_span=(0.0, 2.0), r=r, q0=[0, 0], u0=[0, 0])
         np.testing.assert_allclose(result["q"][:, -1], [[2.0, 6.0], [1.0, 1.5]], rtol=SOLVE)
+    holes = {"F": [0.0, 2.0], "m": [np.nan, 4.0]}  # m has no value in the model
+    one_by_one = kg.sweep(solver, holes, t_span=(0.0, 2.0), r={"G": 3.0}, q0=[0, 0], u0=[0, 0], chunk_size=1)
+    np.testing.assert_allclose(one_by_one["q"][:, -1], [[np.nan, np.nan], [1.0, 1.5]], rtol=SOLVE)
     given = kg.sweep(solver, {"m": [1.0]}, t_span=(0.0, 2.0), r=lambda t: (1.0, t), q0=[0, 0], u0=[0, 0])
     np.testing.assert_allclose(given["q"][0, -1], [2.0, 8.0 / 6.0], rtol=SOLVE)
     with raises(kg.SolveError, "r", "mapping"):
