@@ -25,7 +25,7 @@ def fingerprint(solver: Solver, design: Design, settings: Any, chunk_size: int) 
         "model": text_digest(_of_model(solver)),
         "parameters and start": text_digest(_of_values(solver)),
         "design": text_digest(columns),
-        "task": text_digest(_words(settings, ())),
+        "task and its options": text_digest(_words(settings, ())),
         "chunk size": str(chunk_size),
     }
 
@@ -58,6 +58,7 @@ def _words(value: Any, outer: tuple[int, ...]) -> Iterator[str]:
     else:
         for part in _parts(value):
             yield from _words(part, outer)
+        yield "end"
 
 
 def _parts(value: Any) -> list[Any]:

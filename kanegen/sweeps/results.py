@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from kanegen.solve.solution.tables import require
 from kanegen.solve.values import key_name, unknown
 from kanegen.sweeps.designs import Design
 from kanegen.sweeps.stores import ERROR, STATUS, MemberStatus, Store
-from kanegen.sweeps.tasks import MEMBER, Task
+from kanegen.sweeps.tasks import MEMBER
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,17 @@ class Sweep(Mapping[str, NDArray[Any]]):
     Members without a result have NaN. Results in a Zarr store are read when they are asked for.
 
     ``design`` are the values of the members, ``status`` (N,) the states of the members
-    (:class:`kanegen.results.MemberStatus`), ``labels`` the coordinates of dimensions by name, for motions ``t`` and the
-    names of coordinates, speeds and states.
+    (:class:`kanegen.results.MemberStatus`), ``dimensions`` the names of the axes of each result after the first one,
+    ``labels`` the coordinates of dimensions by name, for motions ``t`` and the names of coordinates, speeds and states.
+    ``store`` holds the results, ``names`` are the names of the design in it.
     """
 
     design: Design
     status: NDArray[np.int8]
+    dimensions: Mapping[str, tuple[str, ...]]
     labels: Mapping[str, NDArray[Any]]
-    store: Store = field(repr=False)
-    task: Task = field(repr=False)
+    store: Store
+    names: Mapping[str, str]
 
     def __getitem__(self, name: Any) -> NDArray[Any]:
         if name not in self:
@@ -98,17 +100,14 @@ class Sweep(Mapping[str, NDArray[Any]]):
         xarray is not installed.
         """
         xarray = require("xarray", "to_xarray", "sweep")
-        from kanegen.sweeps.zarr_store import stored_names
-
-        names = stored_names(self.design, self.task.reserved)
-        axes = self.design.axes
+        names, axes = self.names, self.design.axes
         sizes = {MEMBER: self.status.size} if axes is None else {names[key]: axis.size for key, axis in axes.items()}
 
         def variable(array: NDArray[Any], dimensions: tuple[str, ...] = ()) -> Any:
             return (*sizes, *dimensions), array.reshape(*sizes.values(), *array.shape[1:])
 
         results = {key: self[key] for key in self}
-        variables = {key: variable(x, self.task.dimensions(key, x.ndim - 1)) for key, x in results.items()}
+        variables = {key: variable(x, self.dimensions[key]) for key, x in results.items()}
         texts = np.full(self.status.shape, "", dtype=object)
         for failure in self.failures:
             texts[failure.index] = failure.reason

@@ -9,10 +9,17 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.sweeps.tasks import Values
+from kanegen.sweeps.designs import Design
+from kanegen.sweeps.tasks import MEMBER, Values
 
 STATUS, ERROR = "status", "error"
 """Variables of a store besides those of the design and the results."""
+
+
+def stored_names(design: Design, reserved: Iterable[str]) -> dict[str, str]:
+    """The names of the variables of a design: its own, or with the ending ``_design`` those that results have."""
+    taken = {MEMBER, STATUS, ERROR, *reserved}
+    return {name: f"{name}_design" if name in taken else name for name in design}
 
 
 class MemberStatus(IntEnum):

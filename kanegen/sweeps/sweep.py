@@ -20,7 +20,7 @@ from kanegen.sweeps.fingerprint import fingerprint
 from kanegen.sweeps.job import Job
 from kanegen.sweeps.motions import Motions
 from kanegen.sweeps.results import Sweep, SweepError, SweepInterrupted
-from kanegen.sweeps.stores import ERROR, STATUS, Layout, MemberStatus, Memory, Store, layout_of
+from kanegen.sweeps.stores import ERROR, STATUS, Layout, MemberStatus, Memory, Store, layout_of, stored_names
 from kanegen.sweeps.tasks import MEMBER, Computed, EachMember, Member, Piece, Task, Values
 from kanegen.sweeps.worker import NeedsSources, Refused, run_chunk
 from kanegen.sweeps.zarr_store import open_store, stored_chunk_size, writable
@@ -34,6 +34,9 @@ _LANES: Final = 8
 
 _IN_FLIGHT: Final = 512
 """Chunks that an executor has at a time."""
+
+_LOOK: Final = 1.0
+"""Seconds between two looks for futures that were canceled."""
 
 
 def sweep(
@@ -163,8 +166,10 @@ class _Run:
 
     def result(self) -> Sweep:
         """What has been computed so far."""
-        labels = self.job.task.labels(self.job.solver.description)
-        return Sweep(self.design, self.store.status, labels, self.store, self.job.task)
+        task = self.job.task
+        dimensions = {name: task.dimensions(name, len(f.shape)) for name, f in (self.store.layout or {}).items()}
+        labels, names = task.labels(self.job.solver.description), stored_names(self.design, task.reserved)
+        return Sweep(self.design, self.store.status, dimensions, labels, self.store, names)
 
     def execute(self, executor: Executor, report: Callable[[int], None]) -> None:
         """Compute the missing chunks. Raises `SweepError` and `SweepInterrupted`."""
@@ -177,9 +182,12 @@ class _Run:
                     self._submit(executor, running, chunk)
                 if not running:
                     break
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                # Futures that an executor cancels when it is shut down do not wake those who wait.
+                done = wait(running, _LOOK, FIRST_COMPLETED).done or {x for x in running if x.cancelled()}
+                for future in done:
                     self._take(executor, running, future)
-                report(int(np.count_nonzero(self.store.status != MemberStatus.NOT_RUN)))
+                if done:
+                    report(int(np.count_nonzero(self.store.status != MemberStatus.NOT_RUN)))
         except KeyboardInterrupt as error:
             raise SweepInterrupted(f"the sweep was interrupted: {self._kept()}", self.result()) from error
         except SolveError as error:
@@ -211,7 +219,7 @@ class _Run:
         try:
             running[executor.submit(run_chunk, self.job, piece, sources)] = chunk
         except Exception as error:  # a broken executor, or one that was shut down
-            self._lose(running, chunk, f"the executor accepts no tasks: {type(error).__name__}: {error}", broken=True)
+            self._lose(chunk, f"the executor accepts no tasks: {type(error).__name__}: {error}", broken=True)
 
     def _take(self, executor: Executor, running: dict[Future[Any], int], future: Future[Any]) -> None:
         """Keep the results of a chunk, or note why there are none."""
@@ -223,22 +231,21 @@ class _Run:
         except BaseException as error:  # of the executor; cancellation is no Exception in all of them
             broken = isinstance(error, BrokenExecutor)
             who = "the executor broke" if broken else "the executor lost it"
-            self._lose(running, chunk, f"{who}: {type(error).__name__}: {error}", broken)
+            self._lose(chunk, f"{who}: {type(error).__name__}: {error}", broken)
             return
         if isinstance(answer, NeedsSources):
             self._submit(executor, running, chunk, self.job.packed_sources)
         elif isinstance(answer, Refused):
-            self._lose(running, chunk, f"a worker could not compute it: {answer.reason}", broken=True)
+            self._lose(chunk, f"a worker could not compute it: {answer.reason}", broken=True)
+            for other in [other for other in running if other.cancel()]:
+                self._lose(running.pop(other), "canceled", broken=True)
         else:
             self._keep(chunk, answer)
 
-    def _lose(self, running: dict[Future[Any], int], chunk: int, reason: str, broken: bool) -> None:
-        """Note a chunk without results; with ``broken`` those that have not begun are canceled."""
+    def _lose(self, chunk: int, reason: str, broken: bool) -> None:
+        """Note a chunk without results. With ``broken`` no others are submitted; those that run can still finish."""
         self.lost[chunk] = reason
-        if broken:
-            self.broken = True
-            for future in running:
-                future.cancel()
+        self.broken |= broken
 
     def _keep(self, chunk: int, computed: Computed) -> None:
         """Write the results of a chunk; results that differ in names or shapes from the first ones are failures."""

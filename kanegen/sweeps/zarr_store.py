@@ -18,7 +18,7 @@ from kanegen.paths import file_path
 from kanegen.solve.solution.tables import require
 from kanegen.sweeps.designs import Design
 from kanegen.sweeps.fingerprint import Fingerprint
-from kanegen.sweeps.stores import ERROR, STATUS, Field, Layout, MemberStatus
+from kanegen.sweeps.stores import ERROR, STATUS, Field, Layout, MemberStatus, stored_names
 from kanegen.sweeps.tasks import MEMBER, Task, Values
 
 _MARK: Final = "kanegen_sweep"
@@ -26,12 +26,6 @@ _MARK: Final = "kanegen_sweep"
 
 _DESIGN_CHUNK: Final = 1 << 17
 """Members in a chunk of the arrays of the design, which are written at once."""
-
-
-def stored_names(design: Design, reserved: Iterable[str]) -> dict[str, str]:
-    """The names of the variables of a design: its own, or with the ending ``_design`` those that results have."""
-    taken = {MEMBER, STATUS, ERROR, *reserved}
-    return {name: f"{name}_design" if name in taken else name for name in design}
 
 
 class ZarrStore:

@@ -65,6 +65,7 @@ PAIRS = {
     "default": (with_default(1.0), with_default(2.0)),
     "code": (eval("lambda solver, member: 1"), eval("lambda solver, member: 2")),
     "class": (Task, Slotted),
+    "brackets": ([["a"], "b"], [["a", "b"]]),
     "nesting": (["ab", ["c"]], ["ab", "c"]),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -259,6 +260,32 @@ def test_an_executor_that_was_shut_down() -> None:
     executor.shutdown()
     with raises(kg.SweepError, "executor", "shutdown"):
         kg.sweep(pendulum(), G, twice, executor=executor)
+
+
+def test_an_executor_that_is_shut_down_on_the_way() -> None:
+    """It cancels what has not begun, without waking those who wait for it."""
+    executor = ThreadPoolExecutor(1)
+
+    def shut_down(done: int, count: int) -> None:
+        executor.shutdown(wait=False, cancel_futures=True)
+
+    started = threading.Event()
+
+    def task(solver: kg.Solver, member: Mapping[str, float]) -> Mapping[str, float]:
+        if member.index > 1:
+            started.wait(0.2)
+        return {"two": 2.0 * member["g"]}
+
+    with raises(kg.SweepError, "CancelledError", 7) as caught:
+        kg.sweep(pendulum(), G, task, executor=executor, chunk_size=1, progress=shut_down)
+    assert 0 < np.count_nonzero(caught.value.sweep.success) < 7
+
+
+def test_results_can_be_pickled() -> None:
+    result = kg.sweep(pendulum(), kg.grid(g=[9.0, 10.0]), lambda solver, member: {"x": member["g"]})
+    restored = pickle.loads(pickle.dumps(result))
+    np.testing.assert_array_equal(restored.on_grid("x"), result["x"])
+    assert restored.success.all()
 
 
 def test_a_worker_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
