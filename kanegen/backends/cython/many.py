@@ -134,19 +134,19 @@ def lane_integrator(
     ``extension``: its path. ``names``: the right-hand side, the method, and the function that is reduced, or nothing.
     None if the right-hand side has no form on lanes. Raises `BuildError`.
     """
-    if (extension, names) not in _loaded:
+    key = extension, options or CompilerOptions(), names
+    if key not in _loaded:
         function, method, quantity = names
         d = Description.from_sources(sources)
         sizes = len(d.coordinates), len(d.speeds), len(d.states), d.input_layout.size
         files = many_sources(sources, sizes, function, method, quantity)
         integrator = None
         if files is not None:
-            title = f"{sources.name} (many motions, {method})"
-            path = lane_library(options or CompilerOptions(), files, MANY_FILE, title)
+            path = lane_library(key[1], files, MANY_FILE, f"{sources.name} (many motions, {method})")
             integrator = LaneIntegrator(path, vars(module)["MODEL_ADDRESS"], function)
-        _loaded[extension, names] = integrator
-    return _loaded[extension, names]
+        _loaded[key] = integrator
+    return _loaded[key]
 
 
-_loaded: dict[tuple[Path, tuple[str, str, str]], LaneIntegrator | None] = {}
-"""What this process loaded, by the path of the extension and the names."""
+_loaded: dict[tuple[Path, CompilerOptions, tuple[str, str, str]], LaneIntegrator | None] = {}
+"""What this process loaded, by the path of the extension, options and names."""

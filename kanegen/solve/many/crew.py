@@ -14,7 +14,7 @@ _TICK: Final = 0.05
 
 def run_crew(
     workers: Sequence[Iterator[None]], stopped: threading.Event, report: Callable[[], None]
-) -> BaseException | None:
+) -> KeyboardInterrupt | None:
     """Exhaust some iterators, each in a thread of its own, a single one in the present thread.
 
     ``report`` is called from time to time in the present thread. ``stopped`` is set when the work ends, early after

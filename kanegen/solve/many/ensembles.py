@@ -116,6 +116,8 @@ class Ensembles(Integrable, Batching):
         functions, varied = parameters_of(self._functions, motions.parameters.value)
         if (problem := functions.problem(solver._state_function(), constants=not varied)) is not None:
             raise SolveError(problem)
+        if not options.get("control"):
+            self._run_inputs(motions.r.sample)  # raises an error for inputs that no motion can use
         runs = Runs(solver, motions, span, times, reduction(functions, reduce), common)
         return _integrate(runs, number, progress)
 
@@ -150,8 +152,7 @@ def _integrate(runs: Runs, threads: int, progress: Any) -> Ensemble:
     if times is None:
         times = np.array(runs.span[1:] if runs.reduction is None else ())
     results = Results(count, times, width, runs.reduction is not None)
-    inputs = None if "control" in runs.options else runs.solver._run_inputs(runs.motions.r.sample)
-    lanes = None if inputs is None else on_lanes(runs, results, inputs)
+    lanes = on_lanes(runs, results)
     stopped, rows = threading.Event(), iter(range(count))
     number = max(1, min(threads, count))
     workers = [work(runs, results, rows, stopped) if lanes is None else lanes.run.work() for _ in range(number)]

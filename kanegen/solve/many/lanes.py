@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kanegen.arrays import Array
 from kanegen.backends.protocol import ManyPlan, ManyRun
@@ -38,7 +40,7 @@ class LaneWork:
 
     lanes: int
     run: ManyRun
-    cause: Any
+    cause: NDArray[np.int64]
     arguments: list[Array]
 
     def explain(self, runs: Runs, results: Results) -> None:
@@ -56,14 +58,14 @@ class LaneWork:
                 results.reasons[row] = f"{stopped_at(float(results.t_end[row]), runs.span[1])}: {message}"
 
 
-def on_lanes(runs: Runs, results: Results, inputs: RunInputs) -> LaneWork | None:
-    """The work of an ensemble on lanes; None for models, options and inputs that need a run for each motion.
-
-    ``inputs``: those of a run, with any value where a motion has its own.
-    """
-    if not _is_smooth(runs, inputs):
+def on_lanes(runs: Runs, results: Results) -> LaneWork | None:
+    """The work of an ensemble on lanes; None for models, options and inputs that need a run for each motion."""
+    if not _is_smooth(runs):
         return None
     solver, reduction, options = runs.solver, runs.reduction, runs.options
+    inputs = solver._run_inputs(runs.motions.r.sample)
+    if not _is_constant(inputs, len(solver.description.inputs)):
+        return None
     function, quantity = solver._rhs_name, "" if reduction is None else reduction.function
     integrator = solver.extension.many(function, options["method"], quantity)
     if integrator is None:
@@ -80,7 +82,7 @@ def _argument_arrays(runs: Runs, inputs: RunInputs) -> list[Array]:
     return [*_starts(runs), _input_table(d, motions, inputs), *varied]
 
 
-def _plan(runs: Runs, results: Results, arguments: Any, cause: Any, quantity: str) -> ManyPlan:
+def _plan(runs: Runs, results: Results, arguments: array[int], cause: NDArray[np.int64], quantity: str) -> ManyPlan:
     solver, options, reduction = runs.solver, runs.options, runs.reduction
     d, tolerance = solver.description, options["start_tolerance"]
     functions, varied = parameters_of(solver._functions, runs.motions.parameters.value)
@@ -119,23 +121,26 @@ def _plan(runs: Runs, results: Results, arguments: Any, cause: Any, quantity: st
     )
 
 
-def _is_smooth(runs: Runs, inputs: RunInputs) -> bool:
-    """Whether the motions have no contacts, events, corrections of their states, and inputs that change."""
+def _is_smooth(runs: Runs) -> bool:
+    """Whether the motions have no contacts, events, corrections of their states, or options that lanes do not know."""
     solver, options = runs.solver, runs.options
-    d, method, values = solver.description, options["method"], inputs.scalars or ()
+    d, method = solver.description, options["method"]
     return (
         method in ADAPTIVE
         and method not in IMPLICIT
-        and all(value is None or name in _ON_LANES for name, value in options.items())
+        and all(value is None or value is False or name in _ON_LANES for name, value in options.items())
         and not watched_events(d, options.get("events"))
         and not solver.extension.module.CONTACTS
         and not isinstance(solver.stabilization, Projection)
         and not FORMS[d.form].momenta
-        and not (inputs.controls or inputs.of_state)
-        and len(values) == len(d.inputs)
-        and all(isinstance(value, float) for value in values)
         and runs.span[0] != runs.span[1]
     )
+
+
+def _is_constant(inputs: RunInputs, count: int) -> bool:
+    """Whether the inputs are so many numbers."""
+    values = inputs.scalars or ()
+    return not inputs.controls and len(values) == count and all(isinstance(value, float) for value in values)
 
 
 def _starts(runs: Runs) -> list[Array]:
@@ -144,8 +149,8 @@ def _starts(runs: Runs) -> list[Array]:
     d, functions = solver.description, solver._functions
     q, u, s = (argument.value for argument in motions.state)
     if (by_array(q) and by_array(u)) or not d.constraints.levels:
-        arrays = state_arrays(d, solver.initial, q, u, s)
-        return [np.empty(0) if array is None else np.asarray(array, dtype=np.float64) for array in arrays]
+        parts = state_arrays(d, solver.initial, q, u, s)
+        return [np.empty(0) if part is None else np.asarray(part, dtype=np.float64) for part in parts]
     sizes = len(d.coordinates), len(d.speeds), len(d.states)
     rows = [np.full((motions.count, size), np.nan) for size in sizes]
     tolerance = runs.options["start_tolerance"]
@@ -156,8 +161,8 @@ def _starts(runs: Runs) -> list[Array]:
             state = start_state(own, solver.initial, runs.span[0], given, motions.r.at(row), tolerance)
         except SolveError:
             continue  # the reason is found when the run has ended
-        for array, values in zip(rows, state, strict=True):
-            array[row] = values
+        for part, values in zip(rows, state, strict=True):
+            part[row] = values
     return rows
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import threading
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -20,6 +22,7 @@ from tolerances import LANES
 
 import kanegen as kg
 from kanegen import Outcome
+from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.codegen.methods.table import ADAPTIVE, IMPLICIT
 
 SPAN, COUNT = (0.0, 0.6), 21
@@ -103,6 +106,17 @@ def test_rows_that_need_the_general_path_stay_in_their_lanes() -> None:
         own = solver.integrate(SPAN, q[k], u[k], **options).last
         np.testing.assert_allclose(many.q[k, 0], own[1], rtol=1e-12, atol=1e-7)
         np.testing.assert_allclose(many.u[k, 0], own[2], rtol=0.0, atol=1e-6)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="for the vector units of x86")
+def test_every_processor_of_the_family_has_lanes() -> None:
+    """Two lanes, without the vector units of newer processors."""
+    solver, (q, u) = solver_for("rolling_disk"), disks()
+    options = CompilerOptions(lanes=("-std=c99", "-O1", "-Wno-psabi"))
+    plain = kg.Solver(replace(solver.extension, options=options), solver.description, solver.parameters)
+    many = plain.integrate_many(SPAN, q, u, t_eval=TIMES)
+    assert many.lanes == 2
+    np.testing.assert_allclose(many.q, solver.integrate_many(SPAN, q, u, t_eval=TIMES).q, rtol=0.0, atol=1e-7)
 
 
 def test_parameters_inputs_and_states_have_rows() -> None:
