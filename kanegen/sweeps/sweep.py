@@ -184,7 +184,7 @@ class _Run:
                     break
                 # Futures that an executor cancels when it is shut down do not wake those who wait.
                 done = wait(running, _LOOK, FIRST_COMPLETED).done or {x for x in running if x.cancelled()}
-                for future in done:
+                for future in done & running.keys():  # a refused chunk removes others that were canceled
                     self._take(executor, running, future)
                 if done:
                     report(int(np.count_nonzero(self.store.status != MemberStatus.NOT_RUN)))
@@ -287,7 +287,9 @@ class _Run:
         have = f"{done} of {self.design.members} members have been computed"
         if self.store_name is None:
             return f"{have} and are in .sweep of this exception; with store= a sweep can be resumed"
-        return f"{have} and are in the store; repeat the sweep, with an executor that works, to compute the others"
+        return (
+            f"{have} and are in the store; the same call computes the others (with a new executor, if this one broke)"
+        )
 
 
 def _difference(found: Layout, expected: Layout) -> str:
