@@ -49,7 +49,7 @@ def eigenvalues(solver: kg.Solver, member: Mapping[str, float]) -> dict[str, np.
     return {"eigenvalues": np.sort_complex(whipple_bicycle.lateral_eigenvalues(member["speed"], solver))}
 
 
-def stability(speeds: Any = SPEEDS, trails: Any = TRAILS, **options: Any) -> kg.results.Sweep:
+def stability(speeds: Any, trails: Any, **options: Any) -> kg.results.Sweep:
     """The eigenvalues (n_c, n_v, 4) over trail and speed; ``options``: executor and store of the sweep."""
     design = kg.grid(c=trails, speed=speeds)
     return kg.sweep(whipple_bicycle.solver(tracked=False), design, eigenvalues, extra="speed", **options)
@@ -128,7 +128,7 @@ def checks(bicycle: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, flo
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
     chart, *motions = figure.subplots(1 + len(runs), 1, height_ratios=(3, *[1] * len(runs)))
-    result = stability()
+    result = stability(SPEEDS, TRAILS)
     rates = result.on_grid("eigenvalues").real.max(axis=2)
     colors = chart.contourf(SPEEDS, TRAILS, rates, np.linspace(0.0, 4.0, 17), cmap="OrRd", extend="max")
     chart.contourf(SPEEDS, TRAILS, rates, [-np.inf, 0.0], colors=["tab:green"])

@@ -29,9 +29,10 @@ def test_benchmark_is_stable_between_its_weave_and_capsize_speed(stability: Modu
     assert stability.largest_difference(result) < PUBLISHED_EIGENVALUES
 
 
-@pytest.mark.target
-def test_script(stability: ModuleType, tmp_path: Path) -> None:
-    """Takes some seconds for the map."""
+def test_script(stability: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a map of few points."""
+    monkeypatch.setattr(stability, "SPEEDS", stability.SPEEDS[::8])
+    monkeypatch.setattr(stability, "TRAILS", stability.TRAILS[::8])
     figure = tmp_path / "map.png"
     arguments = stability.simulate, stability.checks, stability.plot, stability.CASES
     result = CliRunner().invoke(example("_report").command(stability.__doc__, *arguments), ["--plot", str(figure)])
