@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -100,6 +100,22 @@ class Result:
         return self.target.verdict(self.measured) if self.judged else "not judged"
 
 
+def small_examples(folder: Path) -> Iterator[ModelFile]:
+    """The small models on which flags of the compiler are judged: `CONSTRAINED`, and two chains of two links."""
+    for name, options in (*CONSTRAINED, ("n_link_pendulum", {"n": 2}), ("spatial_chain", {"n": 2})):
+        yield _example(folder, name, options)
+
+
+def _example(folder: Path, name: str, options: dict[str, Any]) -> ModelFile:
+    path = folder / f"{name}.py"
+    if not path.is_file():
+        raise BuildError(
+            f"the benchmark needs the example {path}, which is not there; run it in a checkout of "
+            "kanegen or name the folder with --examples"
+        )
+    return read_model_file(path, options=options)
+
+
 def measure_startup(first: Path, following: Path, repetitions: int) -> tuple[float, float, float, dict[str, float]]:
     """Measure waiting times in new processes, in seconds: the first one once, the others as the least of several.
 
@@ -156,13 +172,7 @@ class Benchmark:
         )
 
     def _file(self, name: str, **options: Any) -> ModelFile:
-        path = self.examples / f"{name}.py"
-        if not path.is_file():
-            raise BuildError(
-                f"the benchmark needs the example {path}, which is not there; run it in a checkout of "
-                "kanegen or name the folder with --examples"
-            )
-        return read_model_file(path, options=options)
+        return _example(self.examples, name, options)
 
     @cache  # noqa: B019  (a process has one benchmark)
     def _pair(self, name: str, **options: Any) -> Pair:

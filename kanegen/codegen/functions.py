@@ -299,7 +299,7 @@ class _Writer:
         return [line, f"kept[{self._kept[value]}] = z{let.number};"]
 
     def _gather(self, gather: Gather) -> list[str]:
-        length = f"KG_PADDED({len(gather.angles)})"
+        length = len(gather.angles)
         return [
             f"const kg_real angle[{length}] = {{",
             *(f"    {self._printer.expression(angle)}," for angle in gather.angles),

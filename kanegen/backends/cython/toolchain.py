@@ -28,13 +28,12 @@ class CompilerOptions:
     """Flags of the C compiler; every field is part of the key under which an extension is cached.
 
     ``kernel``: for the generated model. ``steppers``: for the integration loops. ``runtime``: for other parts of the
-    runtime, mostly contacts and events: -O2 takes twice the time to compile, -O3 four times, for runs that are at most
-    5 % shorter. ``lanes``: for batch evaluation. ``wrapper``: for the Cython module, which only checks arguments, so
-    that the time to compile matters more (gcc -Og: 1.25 s instead of 1.96 s with -O1, for 6 ns more per call).
-    ``link``: for linking. ``-ffast-math`` raises `BuildError`, because it would remove the checks for NaN and infinity.
+    runtime, mostly contacts and events. ``lanes``: for batch evaluation. ``wrapper``: for the Cython module.
+    ``common``: for all of them. ``link``: for linking. docs/building.md has the reason of each flag. ``-ffast-math``
+    raises `BuildError`, because it would remove the checks for NaN and infinity.
     """
 
-    kernel: tuple[str, ...] = ("-std=c99", "-O3", "-march=native")
+    kernel: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-tree-slp-vectorize")
     steppers: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-tree-slp-vectorize")
     runtime: tuple[str, ...] = ("-std=c99", "-O1", "-march=native", "-ffp-contract=fast")
     lanes: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-Wno-psabi")
