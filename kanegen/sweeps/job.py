@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import Any, ClassVar, NamedTuple
 
 from kanegen._version import __version__
-from kanegen.backends.cython import open_cache
+from kanegen.backends.cython.cache import open_cache
 from kanegen.codegen.sources import Sources, files_digest
 from kanegen.errors import BuildError, SolveError
 from kanegen.solve import Solver

@@ -24,7 +24,7 @@ from sweep_tasks import acceleration, ends_the_process, log_compilations, set_va
 from systems import solver_for
 
 import kanegen as kg
-from kanegen.backends.cython import open_cache
+from kanegen.backends.cython.cache import open_cache
 
 pytestmark = pytest.mark.target
 REASON = "not installed: pip install 'kanegen[targets]'"

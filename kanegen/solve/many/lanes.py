@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from kanegen.arrays import Array
 from kanegen.backends.protocol import ManyPlan, ManyRun
 from kanegen.codegen.description import Description
-from kanegen.codegen.methods.table import ADAPTIVE, METHODS
-from kanegen.codegen.methods.tableaux import Tableau
+from kanegen.codegen.methods.table import ADAPTIVE, IMPLICIT
 from kanegen.codes import Status
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
@@ -128,7 +127,7 @@ def _is_smooth(runs: Runs) -> bool:
     d, method = solver.description, options["method"]
     return (
         method in ADAPTIVE
-        and isinstance(METHODS[method].coefficients, Tableau)
+        and method not in IMPLICIT
         and all(value is None or value is False or name in _ON_LANES for name, value in options.items())
         and not watched_events(d, options.get("events"))
         and not solver.extension.module.CONTACTS
