@@ -1,25 +1,31 @@
-"""The stages of a build in order: model, equations, program, sources, extension, solver."""
+"""The stages of a build in order: model, equations, program, sources, extension, solver.
+
+The stages that derive and generate are imported when they are needed: a model from the cache needs neither.
+"""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from kanegen.backends.cython import CompilerOptions, c_sources
+from kanegen.backends.cython.extension import c_sources
+from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.backends.protocol import Generated, Request
 from kanegen.backends.registry import backend as backend_named
-from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
-from kanegen.derivation import Equations, fingerprint, lower_model
+from kanegen.derivation import fingerprint, lower_model
 from kanegen.errors import BuildError, brief
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.model.stabilization import require_stabilization
-from kanegen.program.assemble import assemble
-from kanegen.program.builder import Functions
 from kanegen.program.options import BuildOptions
 from kanegen.progress import activity
 from kanegen.solve import Solver
+
+if TYPE_CHECKING:
+    from kanegen.derivation import Equations
+    from kanegen.program.builder import Functions
 
 
 def build(
@@ -73,6 +79,8 @@ def build(
     system = lower_model(model)
 
     def derive() -> Generated:
+        from kanegen.derivation import Equations
+
         with activity(f"deriving the equations of {model.name!r}"), _without_collections():
             return generate(Equations(system), options)
 
@@ -107,12 +115,17 @@ def generate(
     equations: Equations, options: BuildOptions, more: Callable[[Functions], None] = lambda functions: None
 ) -> Generated:
     """The program of a model, with the description that a solver needs. ``more`` adds functions to the program."""
+    from kanegen.codegen.describe import describe
+    from kanegen.program.assemble import assemble
+
     program, form = assemble(equations, options, more)
-    return Generated(program, Description.of(equations, program, form), f"form {form}")
+    return Generated(program, describe(equations, program, form), f"form {form}")
 
 
 def sources_of(model: Model, form: str = "auto", functions: str | Iterable[str] | None = None) -> Sources:
     """The generated C sources of a model; neither the cache nor a compiler is used."""
+    from kanegen.derivation import Equations
+
     options = BuildOptions.of(form, functions)
     system = lower_model(model)
     return c_sources(generate(Equations(system), options), fingerprint(system, repr(options)))

@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn, Unpack, cast
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.backends.cython import c_sources
+from kanegen.backends.cython.extension import c_sources
 from kanegen.backends.protocol import Evaluator, Generated, Request, RunOptions
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
@@ -69,6 +69,9 @@ class InterpretedModel:
     def batch(self, name: str) -> NoReturn:
         """Raise `BuildError`: evaluation in batches needs a compiler."""
         raise BuildError(f"backend 'interpreted' evaluates {name} at one state only: use backend='cython' for batches")
+
+    def many(self, function: str, method: str, quantity: str) -> None:
+        """None: there is no vector unit to use."""
 
     @property
     def sources(self) -> Sources:

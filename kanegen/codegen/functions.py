@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Final, NamedTuple
 
-from kanegen.codegen.printer import Printer, comment, literal, string, wrapped
+from kanegen.codegen.printer import Printer
+from kanegen.codegen.text import comment, literal, string, wrapped
 from kanegen.precision import DOUBLE, Precision
 from kanegen.program.passes.count import operation_count
 from kanegen.program.passes.lower import Value

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kanegen.codegen.methods.table import ADAPTIVE
-from kanegen.codegen.printer import LONGEST_STEM, stem
+from kanegen.codegen.text import LONGEST_STEM, stem
 from kanegen.emission.methods import AUTO, NONE, STEP_METHODS
 from kanegen.errors import BuildError, brief
 from kanegen.precision import PRECISIONS

@@ -15,7 +15,6 @@ from kanegen.forms import AUTO, FEW_SPEEDS, FORMS, WRITTEN_OUT_LIMIT
 from kanegen.graph import Node
 from kanegen.model.expressions import symbol_name
 from kanegen.program.builder import Functions, FunctionSpec
-from kanegen.program.catalogue import CATALOGUE, reason_against
 from kanegen.program.functions.contacts import (
     add_contacts,
     contact_table,
@@ -31,6 +30,7 @@ from kanegen.program.kernels import KERNELS
 from kanegen.program.options import BuildOptions
 from kanegen.program.passes.count import KERNEL_WEIGHT, RECURSIVE_WEIGHT, cost_estimate, latency
 from kanegen.program.passes.lower import hoist
+from kanegen.program.recipes import SPECS, reason_against
 from kanegen.program.records import Function, Program, Symbols
 
 
@@ -43,25 +43,25 @@ def assemble(
     catalogue.
     """
     form = cheapest(equations) if options.form == AUTO else options.form
-    of_form = [spec.name for spec in CATALOGUE.values() if form in spec.forms]
+    of_form = [spec.name for spec in SPECS.values() if form in spec.forms]
     model = equations.model
     names = dict.fromkeys((*options.functions, *of_form, *needed_by_events(model), *needed_by_laws(model)))
     if FORMS[form].momenta:
         require_speeds(model, form)
-    functions = Functions(equations, speed_form(equations) if FORMS[form].momenta else form, CATALOGUE, names)
+    functions = Functions(equations, speed_form(equations) if FORMS[form].momenta else form, SPECS, names)
     right_hand_side(functions, stabilized=False)
     if functions.stabilizable:
         right_hand_side(functions, stabilized=True)
     if FORMS[form].momenta:
         add_momentum_form(functions, form)
-    reasons = {name: _add(functions, CATALOGUE[name], form) for name in names}
+    reasons = {name: _add(functions, SPECS[name], form) for name in names}
     add_contacts(functions)
     motion = equations.once(ControlledMotion.of)
     if motion is not None:
         control_constraints(functions, motion)
     more(functions)
     # A reason that requires a derivation costs time, so it is found only for functions that the user requested.
-    others = (spec for spec in CATALOGUE.values() if spec.name not in names and not (spec.derives and not spec.forms))
+    others = (spec for spec in SPECS.values() if spec.name not in names and not (spec.derives and not spec.forms))
     reasons |= {spec.name: reason_against(functions, spec, form) for spec in others}
     unavailable = tuple((name, reason) for name, reason in reasons.items() if reason is not None)
     return hoist(replace(program_of(functions), unavailable=unavailable)), form
@@ -153,7 +153,7 @@ def _recursion_estimate(equations: Equations, forms: Iterable[str]) -> Recursion
     }
     if not costs:
         return None
-    functions = Functions(apart, next(iter(costs)), CATALOGUE)
+    functions = Functions(apart, next(iter(costs)), SPECS)
     forces = cost_estimate(functions.function("P"), hoist(program_of(functions)).constants)
     return RecursionEstimate(costs, forces, apart.articulated.couplings)
 
@@ -187,7 +187,7 @@ def right_sides(equations: Equations, forms: Iterable[str]) -> dict[str, tuple[F
     """Return the right-hand side and its constants in each form, without the forms that do not accept the model."""
     found = {}
     for form in forms:
-        functions = Functions(equations, form, CATALOGUE)
+        functions = Functions(equations, form, SPECS)
         try:
             function = right_hand_side(functions, stabilized=False)
         except BuildError:

@@ -19,15 +19,13 @@ from kanegen.model import Baumgarte, Projection
 from kanegen.model.description import SystemDescription
 from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
-from kanegen.program.kernels import linear
 from kanegen.solve.analysis.continuation import Continuable
-from kanegen.solve.batch import Batching
 from kanegen.solve.consistent import completed, fixed_names, make_consistent, require_decay
 from kanegen.solve.contacts import Contacting
 from kanegen.solve.evaluation import Quantity, describe_quantities
 from kanegen.solve.feedback.limits import require_limits
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.integrate import Integrable
+from kanegen.solve.many.ensembles import Ensembles
 from kanegen.solve.momentum import functions_of_momenta
 from kanegen.solve.servo import Controlled, servo_attributes
 from kanegen.solve.values import (
@@ -47,7 +45,7 @@ from kanegen.solve.values import (
 Names = tuple[str, ...]
 
 
-class Solver(Contacting, Controlled, Continuable, Integrable, Batching):
+class Solver(Contacting, Controlled, Continuable, Ensembles):
     """A compiled model with values of its parameters; immutable. Solvers with other values share the compiled code.
 
     Every quantity is a function of ``(t, q, u, r=None, s=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
@@ -237,6 +235,8 @@ class Solver(Contacting, Controlled, Continuable, Integrable, Batching):
         function.pair(t, q, u, self._functions.with_laws([self._rhs_name], t, q, u, r, s), s)
         if not function.repartitioned:
             return description.dependent_names, description.independent_names
+        from kanegen.program.kernels import linear
+
         J = self.J(t, q, u, r, s)
         n_c, n_u = J.shape
         order = [0] * n_u

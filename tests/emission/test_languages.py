@@ -13,7 +13,7 @@ from emitted import CASES, LANGUAGES, STRICT, Case, Project, Projects, missing
 from systems import model_of
 
 import kanegen as kg
-from kanegen.backends.cython import CompilerOptions
+from kanegen.backends.cython.toolchain import CompilerOptions
 
 pytestmark = pytest.mark.target
 

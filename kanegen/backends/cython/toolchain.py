@@ -10,6 +10,8 @@ import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 from kanegen.backends.cython.processes import run
@@ -115,14 +117,27 @@ def compiler_version(toolchain: Toolchain) -> str:
 
 def cpu_identity() -> str:
     """The processor's name and instruction sets, on which ``-march=native`` depends."""
-    wanted = ("model name", "flags", "Features", "CPU part")
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0].splitlines()
-    except OSError:
-        lines = []
-    features = [line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() in wanted]
+    known = _cpu_information()
+    features = [known[name] for name in ("model name", "flags", "Features", "CPU part") if name in known]
     # platform.processor() can start a program, so it is called only without /proc/cpuinfo.
     return "\n".join([platform.machine(), *(features or [platform.processor()])])
+
+
+def cpu_features() -> frozenset[str]:
+    """The instruction sets of the processor by the names of Linux; empty on other systems."""
+    known = _cpu_information()
+    return frozenset((known.get("flags") or known.get("Features", "")).split())
+
+
+@cache
+def _cpu_information() -> Mapping[str, str]:
+    """The lines of /proc/cpuinfo about the first processor, by name; empty without this file."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            lines = list(takewhile(str.strip, file))
+    except OSError:
+        return {}
+    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 def compile_object(
