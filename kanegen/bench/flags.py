@@ -22,7 +22,7 @@ VARIANTS: Final[Mapping[str, tuple[str, ...]]] = {
     "default": KERNEL,
     "-O2": tuple("-O2" if flag == "-O3" else flag for flag in KERNEL),
     "without -march=native": tuple(flag for flag in KERNEL if flag != "-march=native"),
-    "-ffp-contract=off": (*KERNEL, "-ffp-contract=off"),
+    "-ffp-contract=fast": (*KERNEL, "-ffp-contract=fast"),
     "-ftree-slp-vectorize": (*KERNEL, "-ftree-slp-vectorize"),
     "C library": (*KERNEL, "-DKG_LIBM_MATH"),
 }

@@ -26,6 +26,7 @@ from kanegen.bench.pair import (
     make_pair,
 )
 from kanegen.bench.peers import PeerError, apply_kanes_method, build_from_kane
+from kanegen.bench.projection import projection_cost
 from kanegen.bench.sampling import sample_cost
 from kanegen.bench.startup import measure_startup
 from kanegen.bench.tables import make_table, number_text, seconds_text
@@ -129,6 +130,7 @@ class Benchmark:
             ("sampling inputs", self._samples),
             ("starting up", self._startup),
             ("integrating the rolling disk", self._integration),
+            ("projecting after each step", self._projections),
         )
 
     def _file(self, name: str, **options: Any) -> ModelFile:
@@ -246,6 +248,15 @@ class Benchmark:
             self._equal_error(what, "numpy"),
             self._equal_error(f"{what}, lambdify with math on Python floats", "math"),
         ]
+
+    def _projections(self) -> list[Result]:
+        return [self._projected(name) for name in ("slider_crank", "rolling_disk")]
+
+    def _projected(self, name: str) -> Result:
+        cost = projection_cost(self._file(name), self.rounds)
+        more = 100.0 * (cost.projected / cost.plain - 1.0)
+        detail = f"dopri5, 10 s: {seconds_text(cost.projected)} against {seconds_text(cost.plain)} without"
+        return Result(f"a projection after each step, {name}", more, Target(35.0, 20.0, "% more"), detail)
 
     def _equal_error(self, what: str, functions: str) -> Result:
         rows = integrate_pair(self._pair("rolling_disk"), ROLLING_SECONDS, max(2, self.rounds // 3), functions)

@@ -111,6 +111,13 @@ typedef double kg_real;
     }                                \
   } while (0)
 
+/* A function that is inlined wherever it is called, so that loops with constant arguments as their ends unroll. */
+#if defined(__GNUC__)
+#define KG_INLINED static inline __attribute__((always_inline))
+#else
+#define KG_INLINED static inline
+#endif
+
 /* Attribute of functions that are seldom called: the compiler optimizes them for size, which takes less time. */
 #if defined(__GNUC__)
 #define KG_COLD __attribute__((cold))

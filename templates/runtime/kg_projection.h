@@ -8,7 +8,7 @@
 #ifndef KG_PROJECTION_H
 #define KG_PROJECTION_H
 
-#include "kg_consistent.h"
+#include "kg_projection_small.h"
 #include "kg_steppers.h"
 
 #ifdef __cplusplus
@@ -288,8 +288,9 @@ static inline int kg_noise_of_rows(kg_level *l) {
 #define KG_PROJECTION_ITERATIONS 10
 /* After a correction of this relative size the next one, its square, is below the rounding of the state. */
 #define KG_PROJECTION_LAST KG_BY_PRECISION(1e-8, 2e-4)
-/* Coordinates up to which one constraint is corrected by unrolled code. */
-#define KG_PROJECTION_SMALL 4
+/* A projection that moves the state by at most this fraction of the tolerance of a step keeps the derivative that the
+ * step has evaluated at its end: this changes the next step by less than a hundredth of the tolerance. */
+#define KG_PROJECTION_NEGLIGIBLE KG_C(0.1)
 
 typedef struct {
   kg_manifold manifold;
@@ -303,6 +304,7 @@ typedef struct {
 
   kg_level position; /* private: filled by kg_projection_start() */
   kg_level velocity;
+  int small;         /* both have sizes of kg_projection_small.h */
 } kg_projection;
 
 /* Length of the workspace, in kg_real. */
@@ -321,6 +323,10 @@ static inline void kg_projection_start(kg_projection *c) {
   }
   c->position.any_rank = c->velocity.any_rank = c->any_rank && c->manifold.position;
   kg_integrals_place(&c->integrals, c->manifold.n_u, c->work + kg_consistent_work(&c->manifold));
+  c->small = !c->position.any_rank && !c->velocity.any_rank && !c->integrals.n &&
+             (!c->manifold.position || kg_small_fits(&c->position)) &&
+             (!c->manifold.velocity || kg_small_fits(&c->velocity));
+  c->position.small = c->velocity.small = c->small;
   c->integrals.left = 0;
   c->integrals.drift = KG_C(0.0);
   c->moved = 0;
@@ -358,28 +364,6 @@ static inline int kg_projection_met(kg_level *l) {
   }
   kg_level_scale(l);
   return kg_level_met(l, 0);
-}
-
-/* kg_level_correction() for one row and as many coordinates as speeds. With a constant n, at most
- * KG_PROJECTION_SMALL, it is inlined and its loops unroll: that halves the time of a projection. Returns the
- * largest component. */
-static inline kg_real kg_projection_small(kg_level *l, int n) {
-  kg_real z[KG_PROJECTION_SMALL], largest = KG_C(0.0);
-  const kg_real size = kg_metric_solve(n, l->w.factor, l->w.rows, z);
-  const kg_real factor = size > KG_C(0.0) ? -l->w.rows[n] / size : KG_C(0.0);
-  for (int i = 0; i < n; ++i) {
-    kg_real change = l->positions ? KG_C(0.0) : z[i];
-    for (int j = 0; l->positions && j < n; ++j) {
-      change += l->w.S[i * n + j] * z[j];
-    }
-    change *= factor;
-    l->x[i] += change;
-    largest = KG_MAX(largest, KG_ABS(change));
-  }
-  l->rank = size > KG_C(0.0);
-  l->w.sizes[0] = -(kg_real)l->rank;
-  l->w.b[0] = -l->w.rows[n];
-  return largest;
 }
 
 /* kg_projection_level() where rows may become dependent on the way. Near such a state a small residual may be due to a
@@ -422,25 +406,27 @@ static inline int kg_projection_any_rank(kg_level *l, int metric_known) {
   return KG_INCONSISTENT;
 }
 
-/* Moves x by a correction; returns its largest component. */
-static inline kg_real kg_projection_correct(kg_level *l) {
-  if (l->rows == 1 && l->n == l->m && l->m == l->manifold->n_u) {
-    switch (l->n) {
-      case 2:
-        return kg_projection_small(l, 2);
-      case 3:
-        return kg_projection_small(l, 3);
-      case KG_PROJECTION_SMALL:
-        return kg_projection_small(l, KG_PROJECTION_SMALL);
-      default:
-        break;
+/* Newton's method with the code for small sizes. Returns as kg_projection_level(), or KG_SINGULAR where that code does
+ * not apply; x may have been moved. */
+static inline int kg_projection_small(kg_level *l, int metric_known) {
+  for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
+    int status = kg_level_call(l, l->function, l->w.rows);
+    kg_real change = KG_C(0.0);
+    if (status < 0) {
+      return status;
+    }
+    if ((iteration > 0 || !metric_known) && !kg_projection_exceeds(l)) {
+      return iteration > 0 ? KG_FINISHED : KG_OK;
+    }
+    status = kg_small_step(l, metric_known || iteration > 0, &change);
+    if (status < 0) {
+      return status;
+    }
+    if (change <= KG_PROJECTION_LAST * KG_MAX(KG_C(1.0), kg_largest(l->n, l->x))) {
+      return KG_FINISHED;
     }
   }
-  kg_level_correction(l);
-  for (int i = 0; i < l->n; ++i) {
-    l->x[i] += l->w.change[i];
-  }
-  return kg_largest(l->n, l->w.change);
+  return KG_INCONSISTENT;
 }
 
 /* Newton's method from close by. The metric is known where positions have been moved; then speeds follow in any case.
@@ -448,6 +434,9 @@ static inline kg_real kg_projection_correct(kg_level *l) {
 static inline int kg_projection_level(kg_level *l, int metric_known) {
   if (l->any_rank) {
     return kg_projection_any_rank(l, metric_known);
+  }
+  if (l->small) {
+    return kg_projection_small(l, metric_known);
   }
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
     int status = kg_level_call(l, l->function, l->w.rows);
@@ -462,7 +451,11 @@ static inline int kg_projection_level(kg_level *l, int metric_known) {
     if (status < 0) {
       return status;
     }
-    change = kg_projection_correct(l);
+    kg_level_correction(l);
+    for (int i = 0; i < l->n; ++i) {
+      l->x[i] += l->w.change[i];
+    }
+    change = kg_largest(l->n, l->w.change);
     if (change <= KG_PROJECTION_LAST * KG_MAX(KG_C(1.0), kg_largest(l->n, l->x)) && kg_projection_met(l)) {
       return KG_FINISHED;
     }
@@ -545,9 +538,8 @@ static inline int kg_projection_speeds(kg_integrals *kept, kg_level *l, int metr
   return status;
 }
 
-/* Projects (q, u) at t with the inputs r. Returns KG_OK if the state was not changed, KG_FINISHED if it was
- * changed, KG_INCONSISTENT, or the negative status of a function. */
-static inline int kg_project(kg_projection *c, kg_real t, kg_real *q, kg_real *u, const kg_real *r) {
+/* kg_project() with the present choice of the code for small sizes. */
+static inline int kg_project_levels(kg_projection *c, kg_real t, kg_real *q, kg_real *u, const kg_real *r) {
   int positions = KG_OK, speeds = KG_OK;
   if (c->manifold.position) {
     kg_projection_place(&c->position, t, q, u, r);
@@ -559,21 +551,55 @@ static inline int kg_project(kg_projection *c, kg_real t, kg_real *q, kg_real *u
     speeds = c->integrals.rows ? kg_projection_speeds(&c->integrals, &c->velocity, metric_known)
                                : kg_projection_level(&c->velocity, metric_known);
   }
-  c->moved += positions == KG_FINISHED || speeds == KG_FINISHED;
   return positions == KG_OK || speeds < 0 ? speeds : positions;
 }
 
+/* Chooses between the code for small sizes and the general code, which store factors of Q in different ways. */
+static inline void kg_projection_choose(kg_projection *c, int small) {
+  const kg_level *any = c->manifold.velocity ? &c->velocity : &c->position; /* they share their arrays */
+  c->position.small = c->velocity.small = small;
+  any->w.factored[0] = (kg_real)NAN;
+}
+
+/* Projects (q, u) at t with the inputs r. Returns KG_OK if the state was not changed, KG_FINISHED if it was
+ * changed, KG_INCONSISTENT, or the negative status of a function. */
+static inline int kg_project(kg_projection *c, kg_real t, kg_real *q, kg_real *u, const kg_real *r) {
+  int status = kg_project_levels(c, t, q, u, r);
+  if (status == KG_SINGULAR && c->small) {
+    kg_projection_choose(c, 0);
+    status = kg_project_levels(c, t, q, u, r);
+    status = status == KG_OK ? KG_FINISHED : status; /* the first attempt may have moved the positions */
+    kg_projection_choose(c, 1);
+  }
+  c->moved += status == KG_FINISHED;
+  return status;
+}
+
+/* Whether no component of the state has moved from that in `scratch` by more than a fraction of its tolerance. */
+static inline int kg_projection_negligible(const kg_stepper *s) {
+  int negligible = 1;
+  for (int i = 0; i < s->ode.n; ++i) {
+    const kg_real tolerance = s->options.atol[i] + s->options.rtol[i] * KG_ABS(s->y[i]);
+    negligible &= KG_ABS(s->y[i] - s->scratch[i]) <= KG_PROJECTION_NEGLIGIBLE * tolerance;
+  }
+  return negligible;
+}
+
 /* Projects the state the stepper has accepted, y = (q, u); `r` holds the inputs at its time, `outcome` is that of the
- * step. The derivative at the end of a step that was moved is evaluated anew where it is needed, so that dense output
- * and the next step start from the projected state. Returns `outcome` or a negative status. */
+ * step. The derivative at the end of a step that was moved by more than a negligible amount is evaluated anew where it
+ * is needed. Dense output and the next step start from the projected state. Returns `outcome` or a negative status. */
 static inline int kg_projection_after_step(kg_projection *c, kg_stepper *s, const kg_real *r, int outcome) {
+  const int known = s->end_known && s->options.rtol;
   int status;
   if (outcome == KG_OK && s->statistics.steps % c->every != 0) {
     return outcome;
   }
+  if (known) {
+    memcpy(s->scratch, s->y, (size_t)s->ode.n * sizeof *s->y);
+  }
   status = kg_project(c, s->t, s->y, s->y + c->manifold.n_q, r);
   if (status == KG_FINISHED) {
-    s->end_known = 0;
+    s->end_known = known && kg_projection_negligible(s);
     if (s->dense_state == 2) {
       s->dense_state = 1;
     }

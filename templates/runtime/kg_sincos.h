@@ -35,10 +35,8 @@ static inline void kg_sincos(int n, const kg_real *KG_RESTRICT x, kg_real *KG_RE
 
 #else
 
-/* Inlined with a constant number of angles, vectors stay in registers; stored one by one and loaded as a vector, they
- * would take three times as long. */
-#define KG_INLINED static inline __attribute__((always_inline))
-
+/* With a constant number of angles, vectors stay in registers; stored one by one and loaded as a vector, they would take
+ * three times as long. */
 typedef double kg_pair __attribute__((vector_size(16)));
 typedef long long kg_pair_bits __attribute__((vector_size(16)));
 KG_POLYNOMIALS(kg_pair, kg_pair_)

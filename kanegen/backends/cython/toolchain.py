@@ -35,7 +35,7 @@ class CompilerOptions:
     raises `BuildError`, because it would remove the checks for NaN and infinity.
     """
 
-    kernel: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-tree-slp-vectorize")
+    kernel: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-fno-tree-slp-vectorize")
     steppers: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-tree-slp-vectorize")
     runtime: tuple[str, ...] = ("-std=c99", "-O1", "-march=native", "-ffp-contract=fast")
     lanes: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-Wno-psabi")

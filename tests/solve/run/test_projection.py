@@ -53,6 +53,34 @@ def test_violations_stay_below_rounding(options: dict[str, Any]) -> None:
     assert free.statistics.projections == 0
 
 
+@pytest.mark.parametrize("name", ["slider_crank", "rolling_disk"])
+def test_speeds_change_least_in_the_metric_of_the_kinetic_energy(name: str) -> None:
+    """After one long step: du = -Q^-1 J^T (J Q^-1 J^T)^-1 psi, of which the positions are moved by the same order."""
+    plain, start = solver_for(name), initial(name)
+    options: dict[str, Any] = {"method": "rk4", "step": 0.01, "dense_output": False}
+    free = plain.integrate((0.0, 0.01), start["q"], start["u"], **options)
+    solver = plain.with_stabilization(kg.Projection())
+    projected = solver.integrate((0.0, 0.01), start["q"], start["u"], **options)
+    q, u = projected.q[-1], free.u[-1]
+    assert np.abs(np.concatenate(solver.residuals(0.01, q, projected.u[-1]))).max() < PROJECTED
+    J, Q = plain.J(0.01, q, u), plain.Q(0.01, q, u)
+    psi = J @ (u - projected.u[-1])
+    along = np.linalg.solve(Q, J.T)
+    expected = -along @ np.linalg.solve(J @ along, psi)
+    size = np.abs(expected).max()
+    assert size > 1e3 * PROJECTED
+    np.testing.assert_allclose(projected.u[-1] - u, expected, atol=0.01 * size)
+
+
+@pytest.mark.parametrize("name", ["slider_crank", "rolling_disk"])
+def test_derivatives_at_the_ends_of_steps_are_kept_where_they_are_hardly_moved(name: str) -> None:
+    plain, start = solver_for(name), initial(name)
+    solvers = (plain, plain.with_stabilization(kg.Projection()))
+    free, projected = (solver.integrate((0.0, 5.0), start["q"], start["u"], method="dopri5") for solver in solvers)
+    assert projected.statistics.projections > 0.9 * projected.statistics.steps
+    assert projected.statistics.evaluations <= free.statistics.evaluations + 0.1 * projected.statistics.steps
+
+
 def test_the_order_of_the_method_is_kept() -> None:
     solver = pendulum(kg.Projection())
     exact = solver.integrate((0.0, 2.0), *START, method="dop853", rtol=1e-13, atol=1e-13)
