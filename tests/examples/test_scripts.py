@@ -11,7 +11,20 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from messages import raises
-from systems import EXAMPLES, FEEDBACK, HYBRID, NAMES, STATEFUL, SYSTEMS, example, initial, model_of, solver_for, states
+from systems import (
+    EXAMPLES,
+    FEEDBACK,
+    HYBRID,
+    LARGE,
+    NAMES,
+    STATEFUL,
+    SYSTEMS,
+    example,
+    initial,
+    model_of,
+    solver_for,
+    states,
+)
 from tolerances import CONSISTENT_START, SOLVE
 
 import kanegen as kg
@@ -27,7 +40,7 @@ def test_start_is_consistent(name: str, options: dict[str, Any]) -> None:
     assert np.abs(residuals).max(initial=0.0) < CONSISTENT_START
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", [*NAMED, *(pytest.param(name, marks=pytest.mark.target) for name, _ in LARGE)])
 def test_example_passes_its_checks_and_draws(name: str, tmp_path: Path) -> None:
     module = example(name)
     report = example("_report")

@@ -32,6 +32,9 @@ SYSTEMS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("n_link_pendulum", {"n": 3}),
     ("spatial_chain", {"n": 2}),
 )
+# Systems that are too large for the oracle.
+LARGE: tuple[tuple[str, dict[str, Any]], ...] = (("humanoid", {}),)
+
 # Systems with contacts, friction, events or impulses: they run, and their self-checks hold.
 HYBRID: tuple[tuple[str, dict[str, Any]], ...] = (
     ("obstructed_pendulum", {}),
