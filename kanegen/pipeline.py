@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from kanegen.backends.cython import CompilerOptions, c_sources
 from kanegen.backends.protocol import Generated, Request
@@ -13,9 +14,10 @@ from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
 from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.errors import BuildError, brief
+from kanegen.forms import AUTO
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.model.stabilization import require_stabilization
-from kanegen.program.assemble import assemble
+from kanegen.program.assemble import assemble, selected
 from kanegen.program.builder import Functions
 from kanegen.program.options import BuildOptions
 from kanegen.progress import activity
@@ -107,6 +109,9 @@ def generate(
     equations: Equations, options: BuildOptions, more: Callable[[Functions], None] = lambda functions: None
 ) -> Generated:
     """The program of a model, with the description that a solver needs. ``more`` adds functions to the program."""
+    if options.form == AUTO:
+        form, equations = selected(equations)
+        options = replace(options, form=form)
     program, form = assemble(equations, options, more)
     return Generated(program, Description.of(equations, program, form), f"form {form}")
 

@@ -98,10 +98,12 @@ def _choose(
     rows: list[list[Node]], free_rows: list[int], free_columns: list[int], magnitudes: Magnitudes
 ) -> tuple[int, int]:
     """The (row, column) of the next pivot: largest relative to its row, constants preferred."""
+    for i in free_rows:  # an entry 1 or -1, as in q' = u, is the best pivot
+        row = rows[i]
+        for j in free_columns:
+            if row[j].op == "const" and abs(row[j].payload) == 1:
+                return i, j
     places = [(i, j) for i in free_rows for j in free_columns if not rows[i][j].is_zero]
-    for i, j in places:  # an entry 1 or -1, as in q' = u, is the best pivot
-        if rows[i][j].op == "const" and abs(rows[i][j].payload) == 1:
-            return i, j
     sizes = dict(zip(places, magnitudes([rows[i][j] for i, j in places]), strict=True)) if places else {}
     scales = dict.fromkeys(free_rows, 0.0)
     for (i, _), size in sizes.items():

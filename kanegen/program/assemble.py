@@ -106,8 +106,15 @@ def program_of(functions: Functions) -> Program:
 def cheapest(equations: Equations) -> str:
     """Return the candidate form whose right-hand side has the least estimated cost.
 
-    If no candidate accepts the model, return the first one: building it then reports the reason. Forms that solve
-    large systems are derived only if their solve alone does not cost more than another form.
+    If no candidate accepts the model, return the first one: building it then reports the reason.
+    """
+    return selected(equations)[0]
+
+
+def selected(equations: Equations) -> tuple[str, Equations]:
+    """Return the cheapest form, and equations of the same model in which its right-hand side may be derived already.
+
+    Forms that solve large systems are derived only if their solve alone does not cost more than another form.
     """
     candidates = [
         form.name for form in FORMS.values() if form.candidate and (equations.is_symmetric or not form.symmetric)
@@ -122,17 +129,20 @@ def cheapest(equations: Equations) -> str:
         if not (FORMS[form].written_out and _is_long(equations)):
             costs |= form_costs(equations, [form])
     ordered = [form for form in candidates if form in costs]
-    return min(ordered, key=costs.__getitem__) if costs else candidates[0]
+    form = min(ordered, key=costs.__getitem__) if costs else candidates[0]
+    return form, equations if known is None or form not in recursive else known.equations
 
 
 @dataclass(frozen=True)
 class RecursionEstimate:
     """What the recursive forms tell before the other forms are derived.
 
-    ``costs``: those of the recursive forms. ``forces``: the cost of P, which the other forms evaluate. ``couplings``:
-    the nonzeros that the lower triangle of Q can have, of which some can cancel.
+    ``equations``: those from which it was made. ``costs``: those of the recursive forms. ``forces``: the cost of P,
+    which the other forms evaluate. ``couplings``: the nonzeros that the lower triangle of Q can have, of which some can
+    cancel.
     """
 
+    equations: Equations
     costs: dict[str, float]
     forces: float
     couplings: Sequence[Set[int]]
@@ -155,7 +165,7 @@ def _recursion_estimate(equations: Equations, forms: Iterable[str]) -> Recursion
         return None
     functions = Functions(apart, next(iter(costs)), CATALOGUE)
     forces = cost_estimate(functions.function("P"), hoist(program_of(functions)).constants)
-    return RecursionEstimate(costs, forces, apart.articulated.couplings)
+    return RecursionEstimate(apart, costs, forces, apart.articulated.couplings)
 
 
 def _is_long(equations: Equations) -> bool:
