@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kanegen.codegen.description import Description
+from kanegen.emission.laws import Law, context_of_laws, laws_of
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Baumgarte, Projection
@@ -20,47 +20,6 @@ class Control(NamedTuple):
     name: str
     low: float
     high: float
-
-
-class LawClock(NamedTuple):
-    """A clock of sampled laws: sample time and delay, s."""
-
-    sample_time: float
-    delay: float
-
-    @property
-    def waiting(self) -> int:
-        """The largest number of samples that do not act yet, one that acts, and one more for rounding errors."""
-        return math.ceil(self.delay / self.sample_time) + 2
-
-
-class Law(NamedTuple):
-    """One value of the function ``laws``: its slot among the inputs, sample time (None: continuous) and delay, s."""
-
-    slot: int
-    name: str
-    sample_time: float | None
-    delay: float
-
-    @property
-    def clock(self) -> LawClock | None:
-        """The clock of its samples."""
-        return None if self.sample_time is None else LawClock(self.sample_time, self.delay)
-
-
-class PlacedLaw(NamedTuple):
-    """One value of the function ``laws``: its slot among the inputs, and its clock (-1: continuous)."""
-
-    slot: int
-    name: str
-    clock: int
-
-
-def context_of_laws(laws: Sequence[Law]) -> dict[str, Any]:
-    """What the templates need: the clocks of sampled laws, and the laws with the index of their clock."""
-    clocks = list(dict.fromkeys(law.clock for law in laws if law.clock is not None))
-    placed = [PlacedLaw(law.slot, law.name, -1 if law.clock is None else clocks.index(law.clock)) for law in laws]
-    return {"laws": placed, "law_clocks": clocks, "continuous_laws": any(law.clock is None for law in laws)}
 
 
 class Stabilized(NamedTuple):
@@ -140,7 +99,7 @@ class Example(NamedTuple):
             mass=description.mass,
             known=[known.get(name) for name in form_names(description)] if known else (),
             start_time=initial_time(description, known) or 0.0,
-            laws=[Law(k, description.inputs[k], law.sample_time, law.delay) for k, law in description.laws.items()],
+            laws=laws_of(description),
             stabilization=stabilized_by(description, stabilization),
             units=units,
         )

@@ -13,8 +13,9 @@ from kanegen.codegen.kernel import kernel_context
 from kanegen.codegen.methods.table import IMPLICIT
 from kanegen.codegen.sources import Features, include_closure, render, runtime_headers, wrapper_files
 from kanegen.emission.amalgamation import amalgamated
-from kanegen.emission.example import Example, LawClock, context_of_laws
+from kanegen.emission.example import Example
 from kanegen.emission.interface import STATUSES, Interface, interface_of
+from kanegen.emission.laws import LawClock, context_of_laws
 from kanegen.emission.options import EmitOptions
 from kanegen.emission.ranges import require_range
 from kanegen.emission.step import Step, step_of
@@ -43,7 +44,10 @@ TABLE: Final = "KG_TABLE"
 
 @dataclass(frozen=True, eq=False)
 class ProjectFiles:
-    """A project: the generated model, its options, and what the templates print."""
+    """A project: the generated model, its options, and what the templates print.
+
+    ``notes``: sentences on what the step does not do.
+    """
 
     generated: Generated
     options: EmitOptions
@@ -51,6 +55,7 @@ class ProjectFiles:
     example: Example
     ui: Interface
     step: Step | None
+    notes: tuple[str, ...]
     kernel: Mapping[str, Any]
     features: Features
 
@@ -70,8 +75,8 @@ class ProjectFiles:
         description = generated.description
         ui = interface_of(generated.program, description, kernel["entries"], known, units, example.start_time, gains)
         require_range(generated.program, known, gains)
-        step = step_of(options, ui, description)
-        return cls(generated, options, digest, example, ui, step, kernel, emitted_features(description))
+        step, notes = step_of(options, example.stabilization, ui, description)
+        return cls(generated, options, digest, example, ui, step, notes, kernel, emitted_features(description))
 
     @property
     def stem(self) -> str:
@@ -155,7 +160,7 @@ class ProjectFiles:
     def cost(self) -> list[str]:
         """Sentences on the operations of a step."""
         if self.step is None:
-            return [f"One evaluation of the right-hand side takes {self.ui.rhs.operations} operations."]
+            return [f"One evaluation of the right-hand side takes {self.ui.rhs.operations} operations.", *self.notes]
         step, rhs = self.step, self.ui.rhs
         evaluations = f"{step.method.evaluations} right-hand sides of {rhs.operations} operations"
         lines = [
@@ -172,7 +177,7 @@ class ProjectFiles:
                 f"chooses others and takes {self.rare_operations} operations more in each evaluation; a "
                 "project of form range_space has no such path."
             )
-        return lines
+        return [*lines, *self.notes]
 
     @cached_property
     def rare_operations(self) -> int:

@@ -11,7 +11,7 @@ from kanegen.codegen.description import Description
 from kanegen.codegen.functions import Entry
 from kanegen.codegen.printer import string
 from kanegen.codes import Status
-from kanegen.emission.names import identifier, identifiers, member
+from kanegen.emission.names import identifiers, member
 from kanegen.program.records import Function, Program
 
 OUTPUT = "output:"
@@ -219,14 +219,15 @@ def _evaluations(
     functions: Mapping[str, Function], description: Description, entries: Sequence[Entry]
 ) -> dict[str, Evaluation]:
     c_names = {entry.name: entry.identifier for entry in entries}
+    names = identifiers(PLAIN_RHS if name == RHS else name for name in functions)
     return {
         name: Evaluation(
-            identifier(name) if name != RHS else PLAIN_RHS,
+            spelled,
             name,
             c_names[string(name)],
             function.summary,
             function.shape,
             description.functions[name].operations,
         )
-        for name, function in functions.items()
+        for spelled, (name, function) in zip(names, functions.items(), strict=True)
     }

@@ -25,9 +25,6 @@ from kanegen.precision import PRECISIONS, Precision
 from kanegen.progress import activity
 from kanegen.solve.values import form_values
 
-PROJECTIONS = 2
-"""Newton iterations after a step with stabilization=Projection(): the second one removes the error of the first."""
-
 
 def emit(
     model: Model,
@@ -71,7 +68,7 @@ def emit(
         suits the model, ``"none"`` for a project without a step.
     projections
         Newton iterations of the projection onto the constraints at the end of a step; None: 2 with
-        ``stabilization=kanegen.Projection()``, otherwise none.
+        ``stabilization=kanegen.Projection()`` where a step can project, otherwise none.
     iterations
         Iterations for the contact impulses in a step of a model with contacts (``method="moreau_jean"``).
     single_header
@@ -118,12 +115,11 @@ def project_files(
 ) -> dict[str, str]:
     """The texts of a project by relative path; the arguments are those of :func:`emit`."""
     system = lower_model(model)
-    if options.projections is None:
-        options = replace(options, projections=PROJECTIONS if isinstance(stabilization, Projection) else 0)
-    build_options = options_of(form, functions, stabilization).including(*_functions_of_step(model, options))
+    build_options = options_of(form, functions, stabilization)
+    build_options = build_options.including(*_functions_of_step(model, options, stabilization))
     equations = Equations(system)
     generated = _prepared(generate(equations, build_options), PRECISIONS[options.precision])
-    digest = fingerprint(system, repr((build_options, options)))
+    digest = fingerprint(system, repr((build_options, options, stabilization)))
     known = form_values(generated.description, model.parameters, model.initial, {} if values is None else values)
     units = {name: unit.si for name, unit in model.all_units.items()}
     example = Example.of(generated.description, known, stabilization, list(units.items()))
@@ -135,10 +131,13 @@ def project_files(
     return files
 
 
-def _functions_of_step(model: Model, options: EmitOptions) -> tuple[str, ...]:
+def _functions_of_step(
+    model: Model, options: EmitOptions, stabilization: Baumgarte | Projection | None
+) -> tuple[str, ...]:
     """The functions that a step needs besides the right-hand side; those that the model does not have are left out."""
     contacts = ("qdot",) if model.resolved_contacts and options.method in (AUTO, MOREAU_JEAN) else ()
-    return (*contacts, *(FUNCTIONS_OF_PROJECTION if options.projections else ()))
+    projects = options.projections or isinstance(stabilization, Projection)
+    return (*contacts, *(FUNCTIONS_OF_PROJECTION if projects else ()))
 
 
 def _prepared(generated: Generated, precision: Precision) -> Generated:

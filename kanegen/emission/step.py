@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import METHODS
+from kanegen.emission.example import Stabilized
 from kanegen.emission.interface import Evaluation, Interface
+from kanegen.emission.laws import laws_of
 from kanegen.emission.methods import AUTO, MOREAU_JEAN, NONE, STEP_METHODS, StepMethod
 from kanegen.emission.moreau import TimeStepping, moreau_problems
 from kanegen.emission.options import EmitOptions
@@ -18,6 +20,9 @@ LEVELS = ("position_level", "velocity_level")
 
 FUNCTIONS_OF_PROJECTION = ("Q", "displacements", *LEVELS)
 """The functions that a projection evaluates, those that the model has."""
+
+PROJECTIONS = 2
+"""Newton iterations after a step with stabilization=Projection(): the second one removes the error of the first."""
 
 
 @dataclass(frozen=True)
@@ -142,34 +147,42 @@ def _sums(method: StepMethod) -> int:
     return sum(2 if w == 1 else 2 * w + 1 for w in weights)
 
 
-def step_of(options: EmitOptions, ui: Interface, description: Description) -> Step | None:
-    """The step of a project with these options; None without a step.
+def step_of(
+    options: EmitOptions, stabilized: Stabilized, ui: Interface, description: Description
+) -> tuple[Step | None, tuple[str, ...]]:
+    """The step of a project with these options, or None, and what it does not do, in sentences.
 
-    Raises `BuildError` for methods and projections that the model cannot have; the message names an alternative.
+    Raises `BuildError` for a method and projections that were asked for and that the model cannot have; the message
+    names an alternative.
     """
-    method, projections = options.method, options.projections or 0
-    has_contacts = bool(description.contacts.table)
-    chosen = STEP_METHODS[method] if method in STEP_METHODS else STEP_METHODS[MOREAU_JEAN if has_contacts else "rk4"]
+    method, asked = options.method, options.projections or 0
+    chosen = _method(method, description)
     problems = moreau_problems(description) if chosen.name == MOREAU_JEAN else _problems(description)
     if method == NONE or (method == AUTO and problems):
-        if projections:
-            raise BuildError(
-                f"projections is {projections}, but there is no step{': ' if problems else ''}{'; '.join(problems)}"
-            )
-        return None
+        reason = "; ".join(problems) if method == AUTO else f"method is {NONE!r}"
+        if asked:
+            raise BuildError(f"projections is {asked}, but {description.name!r} gets no step: {reason}")
+        return None, (f"There is no step with a fixed amount of work: {reason}.",)
+    if chosen.name == "semi_implicit_euler" and FORMS[description.form].momenta:
+        problems = [f"it needs speeds, and form={description.form!r} integrates momenta"]
     if problems:
         raise BuildError(
-            f"{description.name!r} cannot be advanced by method={chosen.name!r}: {'; '.join(problems)}. "
-            'Emit it with method="none" (--method none); the example program of the project locates events'
+            f"{description.name!r} cannot be advanced by method={chosen.name!r}: {'; '.join(problems)}. Leave out "
+            "method=: the project then has the step that suits the model, if there is one, and its example program "
+            "locates events"
         )
-    if chosen.name == "semi_implicit_euler" and FORMS[description.form].momenta:
-        raise BuildError(f"method is {chosen.name!r}, which needs speeds: form={description.form!r} integrates momenta")
-    project = _projected(projections, ui, description) if projections else None
+    project, notes = _projection(options, stabilized, ui, description)
+    projections = 0 if project is None else asked or PROJECTIONS
     if chosen.name == MOREAU_JEAN:
         contacts = TimeStepping.of(options.iterations, ui, description)
-        return Step(chosen, ui.n_y, ui.rhs.operations, projections, project, contacts)
+        return Step(chosen, ui.n_y, ui.rhs.operations, projections, project, contacts), notes
     laws = _law_operations(chosen, ui, description)
-    return Step(chosen, ui.n_y, ui.rhs.operations, projections, project, None, laws, options.is_float)
+    return Step(chosen, ui.n_y, ui.rhs.operations, projections, project, None, laws, options.is_float), notes
+
+
+def _method(name: str, description: Description) -> StepMethod:
+    """The method with this name; for other names that which suits the model."""
+    return STEP_METHODS[name if name in STEP_METHODS else MOREAU_JEAN if description.contacts.table else "rk4"]
 
 
 def _law_operations(method: StepMethod, ui: Interface, description: Description) -> int:
@@ -177,8 +190,9 @@ def _law_operations(method: StepMethod, ui: Interface, description: Description)
     laws = ui.evaluation("laws")
     if laws is None:
         return 0
-    clocks = {(law.sample_time, law.delay) for law in description.laws.values() if law.sample_time is not None}
-    is_continuous = any(law.sample_time is None for law in description.laws.values())
+    placed = laws_of(description)
+    clocks = {law.clock for law in placed if law.clock is not None}
+    is_continuous = any(law.clock is None for law in placed)
     return laws.operations * (len(clocks) + method.evaluations * is_continuous)
 
 
@@ -193,24 +207,40 @@ def _problems(description: Description) -> list[str]:
     return problems
 
 
-def _projected(projections: int, ui: Interface, description: Description) -> Projected | None:
-    form = FORMS[description.form]
-    if form.momenta or form.any_rank:
-        what = "integrates momenta" if form.momenta else "admits dependent constraints"
+def _projection(
+    options: EmitOptions, stabilized: Stabilized, ui: Interface, description: Description
+) -> tuple[Projected | None, tuple[str, ...]]:
+    """The projection of a step, and what it leaves to the example program.
+
+    Raises `BuildError` for ``projections=`` of a model that cannot have it; a stabilization that only the example
+    program can apply is no error.
+    """
+    if not (options.projections or (options.projections is None and stabilized.every)):
+        return None, ()
+    reason = _no_projection(ui, description)
+    if reason and options.projections:
         raise BuildError(
-            f"projections is {projections}: the projection of a step needs speeds and independent constraints, and "
-            f"form={form.name!r} {what}. Choose another form, or stabilization=kanegen.Baumgarte(...)"
+            f"projections is {options.projections} for {description.name!r}: {reason}. Leave out projections=, choose "
+            "another form, or give stabilization=kanegen.Baumgarte(...)"
         )
-    functions = [ui.evaluation(name) for name in LEVELS]
-    mass, displacements = ui.evaluation("Q"), ui.evaluation("displacements")
-    levels = tuple(
-        Level(f, f.shape[0], f.shape[1] - 1, f.name == LEVELS[0]) for f in functions if f is not None and f.size
-    )
-    if not levels or mass is None or (levels[0].is_position and displacements is None):
-        reason = (
-            "it has no constraints"
-            if not description.constraints.levels
-            else ("the functions Q, displacements, position_level and velocity_level must be among functions=")
-        )
-        raise BuildError(f"projections is {projections} for {description.name!r}: {reason}")
-    return Projected(levels, mass, displacements, len(ui.speeds))
+    if reason:
+        return None, (f"The projection of the stabilization is left to the example program: {reason}.",)
+    notes = ("The projection of a step does not keep integrals of motion; that of the example program does.",)
+    return _projected(ui), notes if stabilized.integrals else ()
+
+
+def _no_projection(ui: Interface, description: Description) -> str:
+    """Why a step cannot project the state; empty if it can."""
+    form = FORMS[description.form]
+    if not any(ui.evaluation(name) for name in LEVELS):
+        return "the model has no constraints"
+    if form.momenta:
+        return f"it needs speeds, and form={form.name!r} integrates momenta"
+    return f"it needs independent constraints, and form={form.name!r} admits dependent ones" if form.any_rank else ""
+
+
+def _projected(ui: Interface) -> Projected:
+    functions = {f.name: f for f in ui.evaluations}
+    found = [functions[name] for name in LEVELS if name in functions]
+    levels = tuple(Level(f, f.shape[0], f.shape[1] - 1, f.name == LEVELS[0]) for f in found)
+    return Projected(levels, functions["Q"], functions.get("displacements"), len(ui.speeds))

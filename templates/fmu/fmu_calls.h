@@ -1,4 +1,5 @@
-/* fmu_calls.h - what the functions of FMI 2.0 and 3.0 have in common: phases, messages, and reading many variables.
+/* fmu_calls.h - what the functions of FMI 2.0 and 3.0 have in common: messages, arrays of variables, saved states, phases,
+ * steps and model exchange.
  *
  * Results are 0: done, 1: done with a warning, 2: discarded, 3: an error, as in both versions of the standard.
  */
@@ -75,6 +76,65 @@ static inline int fmu_set_reals(fmu_instance *instance, const unsigned *referenc
   return result;
 }
 
+static inline int fmu_slopes(fmu_instance *instance, const unsigned *unknown, size_t n_unknown, const unsigned *known,
+                             size_t n_known, const kg_real *seed, kg_real *slopes) {
+  const int status = fmu_directional(instance->data, unknown, n_unknown, known, n_known, seed, slopes);
+  return fmu_access(instance, status, n_unknown ? unknown[0] : 0, "directional derivative");
+}
+
+static inline int fmu_return_to_start(fmu_instance *instance) {
+  fmu_reset(instance->data, instance->size, instance->data->cosimulation);
+  return FMU_DONE;
+}
+
+/* -- saved states: `state` is a fmu_saved, which the importer knows as a void pointer -------------------------- */
+
+/* Replaces *state by a new state, or fails for `reason` without one. */
+static inline int fmu_give_state(fmu_instance *instance, fmu_saved *saved, const char *reason, void **state) {
+  if (saved == NULL) {
+    return fmu_fail(instance, "%s", reason);
+  }
+  free(*state);
+  *state = saved;
+  return FMU_DONE;
+}
+
+static inline int fmu_get_state(fmu_instance *instance, void **state) {
+  return fmu_give_state(instance, fmu_save(instance), "no memory for a state", state);
+}
+
+static inline int fmu_set_state(fmu_instance *instance, const void *state) {
+  return fmu_restore(instance, (const fmu_saved *)state) ? FMU_DONE
+                                                         : fmu_fail(instance, "the state was not saved by this FMU");
+}
+
+static inline int fmu_free_state(void **state) {
+  free(*state);
+  *state = NULL;
+  return FMU_DONE;
+}
+
+static inline int fmu_state_size(const void *state, size_t *size) {
+  *size = fmu_saved_size((const fmu_saved *)state);
+  return FMU_DONE;
+}
+
+static inline int fmu_serialize(fmu_instance *instance, const void *state, void *bytes, size_t size) {
+  const size_t needed = fmu_saved_size((const fmu_saved *)state);
+  if (size < needed) {
+    return fmu_fail(instance, "a state takes %lu bytes, but there is space for %lu", (unsigned long)needed,
+                    (unsigned long)size);
+  }
+  memcpy(bytes, state, needed);
+  return FMU_DONE;
+}
+
+static inline int fmu_deserialize(fmu_instance *instance, const void *bytes, size_t size, void **state) {
+  return fmu_give_state(instance, fmu_load(instance, bytes, size), "these bytes are not a state of this FMU", state);
+}
+
+/* -- start, steps, model exchange ------------------------------------------------------------------------------ */
+
 /* Takes over the data of the experiment. */
 static inline int fmu_setup(fmu_instance *instance, int has_tolerance, kg_real tolerance, kg_real start, int has_stop,
                             kg_real stop) {
@@ -143,7 +203,12 @@ static inline int fmu_exchange(fmu_instance *instance, size_t n, size_t expected
   return FMU_DONE;
 }
 
-/* The following functions of model exchange are the same in both versions. */
+/* Enters event mode or continuous-time mode. */
+static inline int fmu_enter(fmu_instance *instance, int phase) {
+  const int result = fmu_exchange(instance, 0, 0, phase == FMU_EVENT ? "event mode" : "continuous-time mode");
+  instance->data->phase = result == FMU_DONE ? phase : instance->data->phase;
+  return result;
+}
 
 static inline int fmu_set_time(fmu_instance *instance, kg_real t) {
   const int result = fmu_exchange(instance, 0, 0, "set time");
@@ -194,6 +259,14 @@ static inline int fmu_get_indicators(fmu_instance *instance, kg_real *guards, si
   status = fmu_refresh(d);
   status = status < 0 ? status : fmu_guards(d, guards);
   return fmu_result(instance, status, "event indicators");
+}
+
+/* All states have the nominal value 1. */
+static inline int fmu_get_nominals(kg_real *nominals, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    nominals[i] = KG_C(1.0);
+  }
+  return FMU_DONE;
 }
 
 static inline int fmu_complete_step(fmu_instance *instance) {

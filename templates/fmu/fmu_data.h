@@ -76,7 +76,6 @@ typedef struct {
   fmu_data *data;
   size_t size; /* of the block, bytes */
   char *name;
-  int logging;
   void *callbacks; /* copy of the importer's, for the standard's version */
   void (*log)(void *callbacks, const char *name, int status, const char *category, const char *message);
 } fmu_instance;

@@ -36,6 +36,7 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
   fmu_instance *instance;
   (void)resources;
   (void)visible;
+  (void)logging; /* messages of errors only, which are always sent */
   if (refusal != NULL) {
     if (functions && functions->logger) {
       functions->logger(functions->componentEnvironment, name ? name : "", fmi2Error, "logStatusError", refusal);
@@ -51,7 +52,6 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
   }
   instance = fmu_create(name, type == fmi2CoSimulation, callbacks);
   if (instance != NULL) {
-    instance->logging = logging != fmi2False;
     instance->log = callbacks->logger ? fmu_log_message : NULL;
   }
   return instance;
@@ -64,9 +64,10 @@ void fmi2FreeInstance(fmi2Component c) {
 }
 
 fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean logging, size_t n, const fmi2String categories[]) {
+  (void)c;
+  (void)logging;
   (void)n;
   (void)categories;
-  fmu_of(c)->logging = logging != fmi2False;
   return fmi2OK;
 }
 
@@ -90,9 +91,7 @@ fmi2Status fmi2Terminate(fmi2Component c) {
 }
 
 fmi2Status fmi2Reset(fmi2Component c) {
-  fmu_instance *instance = fmu_of(c);
-  fmu_reset(instance->data, instance->size, instance->data->cosimulation);
-  return fmi2OK;
+  return (fmi2Status)fmu_return_to_start(fmu_of(c));
 }
 
 /* -- variables ------------------------------------------------------------------------------------------------ */
@@ -155,65 +154,41 @@ fmi2Status fmi2SetString(fmi2Component c, const fmi2ValueReference vr[], size_t 
 /* -- saved states --------------------------------------------------------------------------------------------- */
 
 fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *state) {
-  fmu_saved *saved = fmu_save(fmu_of(c));
-  if (saved == NULL) {
-    return (fmi2Status)fmu_fail(fmu_of(c), "no memory for a state");
-  }
-  free(*state);
-  *state = saved;
-  return fmi2OK;
+  return (fmi2Status)fmu_get_state(fmu_of(c), state);
 }
 
 fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
-  return fmu_restore(fmu_of(c), (const fmu_saved *)state)
-             ? fmi2OK
-             : (fmi2Status)fmu_fail(fmu_of(c), "the state was not saved by this FMU");
+  return (fmi2Status)fmu_set_state(fmu_of(c), state);
 }
 
 fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *state) {
   (void)c;
-  free(*state);
-  *state = NULL;
-  return fmi2OK;
+  return (fmi2Status)fmu_free_state(state);
 }
 
 fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate state, size_t *size) {
   (void)c;
-  *size = fmu_saved_size((const fmu_saved *)state);
-  return fmi2OK;
+  return (fmi2Status)fmu_state_size(state, size);
 }
 
 fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte bytes[], size_t size) {
-  const size_t needed = fmu_saved_size((const fmu_saved *)state);
-  if (size < needed) {
-    return (fmi2Status)fmu_fail(fmu_of(c), "a state takes %lu bytes", (unsigned long)needed);
-  }
-  memcpy(bytes, state, needed);
-  return fmi2OK;
+  return (fmi2Status)fmu_serialize(fmu_of(c), state, bytes, size);
 }
 
 fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size_t size, fmi2FMUstate *state) {
-  fmu_saved *saved = fmu_load(fmu_of(c), bytes, size);
-  if (saved == NULL) {
-    return (fmi2Status)fmu_fail(fmu_of(c), "these bytes are not a state of this FMU");
-  }
-  free(*state);
-  *state = saved;
-  return fmi2OK;
+  return (fmi2Status)fmu_deserialize(fmu_of(c), bytes, size, state);
 }
 
 fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReference unknowns[], size_t n_unknowns,
                                         const fmi2ValueReference knowns[], size_t n_knowns, const fmi2Real seed[],
                                         fmi2Real sensitivity[]) {
-  const int status = fmu_directional(fmu_data_of(c), unknowns, n_unknowns, knowns, n_knowns, seed, sensitivity);
-  return (fmi2Status)fmu_access(fmu_of(c), status, n_unknowns ? unknowns[0] : 0, "directional derivative");
+  return (fmi2Status)fmu_slopes(fmu_of(c), unknowns, n_unknowns, knowns, n_knowns, seed, sensitivity);
 }
 
 /* -- model exchange ------------------------------------------------------------------------------------------- */
 
 fmi2Status fmi2EnterEventMode(fmi2Component c) {
-  fmu_data_of(c)->phase = FMU_EVENT;
-  return fmi2OK;
+  return (fmi2Status)fmu_enter(fmu_of(c), FMU_EVENT);
 }
 
 fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *info) {
@@ -229,8 +204,7 @@ fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *info) {
 }
 
 fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c) {
-  fmu_data_of(c)->phase = FMU_CONTINUOUS;
-  return fmi2OK;
+  return (fmi2Status)fmu_enter(fmu_of(c), FMU_CONTINUOUS);
 }
 
 fmi2Status fmi2CompletedIntegratorStep(fmi2Component c, fmi2Boolean no_return, fmi2Boolean *enter_event_mode,
@@ -263,10 +237,7 @@ fmi2Status fmi2GetContinuousStates(fmi2Component c, fmi2Real x[], size_t n) {
 
 fmi2Status fmi2GetNominalsOfContinuousStates(fmi2Component c, fmi2Real nominals[], size_t n) {
   (void)c;
-  for (size_t i = 0; i < n; ++i) {
-    nominals[i] = 1.0;
-  }
-  return fmi2OK;
+  return (fmi2Status)fmu_get_nominals(nominals, n);
 }
 
 /* -- co-simulation -------------------------------------------------------------------------------------------- */

@@ -27,7 +27,7 @@ static void fmu_log_message(void *own, const char *name, int status, const char 
   callbacks->log(callbacks->environment, (fmi3Status)status, category, text);
 }
 
-static fmi3Instance fmu_instantiate(fmi3String name, fmi3String token, int cosimulation, fmi3Boolean logging,
+static fmi3Instance fmu_instantiate(fmi3String name, fmi3String token, int cosimulation,
                                     fmi3InstanceEnvironment environment, fmi3LogMessageCallback log) {
   const char *refusal = fmu_refusal(name, token, cosimulation);
   fmu_instance *instance;
@@ -47,7 +47,6 @@ static fmi3Instance fmu_instantiate(fmi3String name, fmi3String token, int cosim
   instance = fmu_create(name, cosimulation, callbacks);
   if (instance != NULL) {
     instance->log = log == NULL ? NULL : fmu_log_message;
-    instance->logging = logging;
   }
   return instance;
 }
@@ -59,7 +58,8 @@ fmi3Instance fmi3InstantiateModelExchange(fmi3String name, fmi3String token, fmi
                                           fmi3LogMessageCallback log) {
   (void)resources;
   (void)visible;
-  return fmu_instantiate(name, token, 0, logging, environment, log);
+  (void)logging; /* messages of errors only, which are always sent */
+  return fmu_instantiate(name, token, 0, environment, log);
 }
 
 fmi3Instance fmi3InstantiateCoSimulation(fmi3String name, fmi3String token, fmi3String resources, fmi3Boolean visible,
@@ -69,6 +69,7 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String name, fmi3String token, fmi3
                                          fmi3IntermediateUpdateCallback update) {
   (void)resources;
   (void)visible;
+  (void)logging; /* messages of errors only, which are always sent */
   (void)early_return;
   (void)required;
   (void)n_required;
@@ -79,7 +80,7 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String name, fmi3String token, fmi3
     }
     return NULL;
   }
-  return fmu_instantiate(name, token, 1, logging, environment, log);
+  return fmu_instantiate(name, token, 1, environment, log);
 }
 
 void fmi3FreeInstance(fmi3Instance instance) {
@@ -89,9 +90,10 @@ void fmi3FreeInstance(fmi3Instance instance) {
 }
 
 fmi3Status fmi3SetDebugLogging(fmi3Instance instance, fmi3Boolean logging, size_t n, const fmi3String categories[]) {
+  (void)instance;
+  (void)logging;
   (void)n;
   (void)categories;
-  fmu_of(instance)->logging = logging;
   return fmi3OK;
 }
 
@@ -107,11 +109,7 @@ fmi3Status fmi3EnterInitializationMode(fmi3Instance instance, fmi3Boolean has_to
 fmi3Status fmi3ExitInitializationMode(fmi3Instance instance) { return (fmi3Status)fmu_initialize(fmu_of(instance)); }
 
 fmi3Status fmi3EnterEventMode(fmi3Instance instance) {
-  if (fmu_data_of(instance)->cosimulation) {
-    return (fmi3Status)fmu_fail(fmu_of(instance), "co-simulation has no event mode");
-  }
-  fmu_data_of(instance)->phase = FMU_EVENT;
-  return fmi3OK;
+  return (fmi3Status)fmu_enter(fmu_of(instance), FMU_EVENT);
 }
 
 fmi3Status fmi3Terminate(fmi3Instance instance) {
@@ -120,9 +118,7 @@ fmi3Status fmi3Terminate(fmi3Instance instance) {
 }
 
 fmi3Status fmi3Reset(fmi3Instance instance) {
-  fmu_instance *own = fmu_of(instance);
-  fmu_reset(own->data, own->size, own->data->cosimulation);
-  return fmi3OK;
+  return (fmi3Status)fmu_return_to_start(fmu_of(instance));
 }
 
 /* -- variables ------------------------------------------------------------------------------------------------ */
@@ -189,61 +185,37 @@ fmi3Status fmi3SetInt64(fmi3Instance instance, const fmi3ValueReference vr[], si
 /* -- saved states --------------------------------------------------------------------------------------------- */
 
 fmi3Status fmi3GetFMUState(fmi3Instance instance, fmi3FMUState *state) {
-  fmu_saved *saved = fmu_save(fmu_of(instance));
-  if (saved == NULL) {
-    return (fmi3Status)fmu_fail(fmu_of(instance), "no memory for a state");
-  }
-  free(*state);
-  *state = saved;
-  return fmi3OK;
+  return (fmi3Status)fmu_get_state(fmu_of(instance), state);
 }
 
 fmi3Status fmi3SetFMUState(fmi3Instance instance, fmi3FMUState state) {
-  return fmu_restore(fmu_of(instance), (const fmu_saved *)state)
-             ? fmi3OK
-             : (fmi3Status)fmu_fail(fmu_of(instance), "the state was not saved by this FMU");
+  return (fmi3Status)fmu_set_state(fmu_of(instance), state);
 }
 
 fmi3Status fmi3FreeFMUState(fmi3Instance instance, fmi3FMUState *state) {
   (void)instance;
-  free(*state);
-  *state = NULL;
-  return fmi3OK;
+  return (fmi3Status)fmu_free_state(state);
 }
 
 fmi3Status fmi3SerializedFMUStateSize(fmi3Instance instance, fmi3FMUState state, size_t *size) {
   (void)instance;
-  *size = fmu_saved_size((const fmu_saved *)state);
-  return fmi3OK;
+  return (fmi3Status)fmu_state_size(state, size);
 }
 
 fmi3Status fmi3SerializeFMUState(fmi3Instance instance, fmi3FMUState state, fmi3Byte bytes[], size_t size) {
-  const size_t needed = fmu_saved_size((const fmu_saved *)state);
-  if (size < needed) {
-    return (fmi3Status)fmu_fail(fmu_of(instance), "a state takes %lu bytes", (unsigned long)needed);
-  }
-  memcpy(bytes, state, needed);
-  return fmi3OK;
+  return (fmi3Status)fmu_serialize(fmu_of(instance), state, bytes, size);
 }
 
 fmi3Status fmi3DeserializeFMUState(fmi3Instance instance, const fmi3Byte bytes[], size_t size, fmi3FMUState *state) {
-  fmu_saved *saved = fmu_load(fmu_of(instance), bytes, size);
-  if (saved == NULL) {
-    return (fmi3Status)fmu_fail(fmu_of(instance), "these bytes are not a state of this FMU");
-  }
-  free(*state);
-  *state = saved;
-  return fmi3OK;
+  return (fmi3Status)fmu_deserialize(fmu_of(instance), bytes, size, state);
 }
 
 fmi3Status fmi3GetDirectionalDerivative(fmi3Instance instance, const fmi3ValueReference unknowns[], size_t n_unknowns,
                                         const fmi3ValueReference knowns[], size_t n_knowns, const fmi3Float64 seed[],
                                         size_t n_seed, fmi3Float64 sensitivity[], size_t n_sensitivity) {
-  fmu_data *d = fmu_data_of(instance);
-  const int status = fmu_directional(d, unknowns, n_unknowns, knowns, n_knowns, seed, sensitivity);
   (void)n_seed;
   (void)n_sensitivity;
-  return (fmi3Status)fmu_access(fmu_of(instance), status, n_unknowns ? unknowns[0] : 0, "directional derivative");
+  return (fmi3Status)fmu_slopes(fmu_of(instance), unknowns, n_unknowns, knowns, n_knowns, seed, sensitivity);
 }
 
 /* -- model exchange ------------------------------------------------------------------------------------------- */
@@ -263,8 +235,7 @@ fmi3Status fmi3UpdateDiscreteStates(fmi3Instance instance, fmi3Boolean *again, f
 }
 
 fmi3Status fmi3EnterContinuousTimeMode(fmi3Instance instance) {
-  fmu_data_of(instance)->phase = FMU_CONTINUOUS;
-  return fmi3OK;
+  return (fmi3Status)fmu_enter(fmu_of(instance), FMU_CONTINUOUS);
 }
 
 fmi3Status fmi3CompletedIntegratorStep(fmi3Instance instance, fmi3Boolean no_return, fmi3Boolean *enter_event_mode,
@@ -297,10 +268,7 @@ fmi3Status fmi3GetContinuousStates(fmi3Instance instance, fmi3Float64 x[], size_
 
 fmi3Status fmi3GetNominalsOfContinuousStates(fmi3Instance instance, fmi3Float64 nominals[], size_t n) {
   (void)instance;
-  for (size_t i = 0; i < n; ++i) {
-    nominals[i] = 1.0;
-  }
-  return fmi3OK;
+  return (fmi3Status)fmu_get_nominals(nominals, n);
 }
 
 fmi3Status fmi3GetNumberOfEventIndicators(fmi3Instance instance, size_t *n) {

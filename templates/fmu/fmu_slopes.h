@@ -8,6 +8,9 @@
 
 #include "fmu_values.h"
 
+/* What derivatives are needed of: y', outputs (their Jacobians are compiled), other values. */
+enum { FMU_NEEDS_RATES = 1, FMU_NEEDS_OUTPUTS = 2, FMU_NEEDS_VALUES = 4 };
+
 /* The direction, and the derivatives along it. */
 typedef struct {
   kg_real *y, *r, *p;          /* direction: n, n_r, n_p */
@@ -90,34 +93,34 @@ static inline int fmu_slope_inputs(fmu_data *d, const fmu_slope *s) {
   return status;
 }
 
-/* Derivatives of y' from the compiled Jacobians; KG_INVALID_ARGUMENT if they do not say everything. */
-static inline int fmu_exact_rates(fmu_data *d, const fmu_slope *s) {
-  int status;
+/* Whether the contact forces act, whose derivatives are not compiled. */
+static inline int fmu_has_contact_forces(const fmu_data *d) {
 #if FMU_EVENTS
-  if (kg_hybrid_acts(&d->hybrid, KG_CLOSED)) {
-    return KG_INVALID_ARGUMENT;
-  }
+  return kg_hybrid_acts(&d->hybrid, KG_CLOSED);
+#else
+  (void)d;
+  return 0;
 #endif
-  status = fmu_fill_inputs(d, d->t, d->y, d->y, d->r);
-  status = status < 0 ? status : fmu_slope_inputs(d, s);
-  status = status < 0 ? status : fmu_add_slopes(d, s, "jacobian_", s->laws, s->rates);
-  return status < 0 ? status : fmu_add_product(d, "jacobian_", "p", d->model->n_p, s->p, s->rates);
 }
 
-/* Derivatives of the outputs, in the order of the function outputs_q, into `rows`. */
-static inline int fmu_exact_outputs(fmu_data *d, const fmu_slope *s, kg_real *rows) {
+/* Derivatives from the compiled Jacobians: of y' into s->rates, and of the outputs, in the order of the function
+ * outputs_q, into s->values. KG_INVALID_ARGUMENT if the Jacobians do not give all that is needed. */
+static inline int fmu_exact(fmu_data *d, const fmu_slope *s, int needs) {
+  const int along_parameters = !fmu_is_zero(d->model->n_p, s->p);
   int status;
-#if FMU_EVENTS
-  if (kg_hybrid_acts(&d->hybrid, KG_CLOSED)) {
-    return KG_INVALID_ARGUMENT;
-  }
-#endif
-  if (!fmu_is_zero(d->model->n_p, s->p)) {
+  if ((needs & FMU_NEEDS_VALUES) || (needs & FMU_NEEDS_OUTPUTS && along_parameters) || fmu_has_contact_forces(d)) {
     return KG_INVALID_ARGUMENT;
   }
   status = fmu_fill_inputs(d, d->t, d->y, d->y, d->r);
   status = status < 0 ? status : fmu_slope_inputs(d, s);
-  return status < 0 ? status : fmu_add_slopes(d, s, "outputs_", s->laws, rows);
+  if (status >= 0 && (needs & FMU_NEEDS_RATES)) {
+    status = fmu_add_slopes(d, s, "jacobian_", s->laws, s->rates);
+    status = status < 0 ? status : fmu_add_product(d, "jacobian_", "p", d->model->n_p, s->p, s->rates);
+  }
+  if (status >= 0 && (needs & FMU_NEEDS_OUTPUTS)) {
+    status = fmu_add_slopes(d, s, "outputs_", s->laws, s->values);
+  }
+  return status;
 }
 
 /* Moves the instance by `step` times the direction from y0, r0, p0 and evaluates y' and all values there. */
@@ -183,7 +186,7 @@ static inline int fmu_set_direction(const fmu_slope *s, const unsigned *known, s
   return KG_OK;
 }
 
-/* Which derivatives the unknown variables need: 1 of y', 2 of outputs with compiled Jacobians, 4 of other values. */
+/* Which derivatives the unknown variables need (FMU_NEEDS_...), or FMU_NO_SUCH_VARIABLE. */
 static inline int fmu_needs(const unsigned *unknown, size_t n) {
   int needs = 0;
   for (size_t k = 0; k < n; ++k) {
@@ -191,7 +194,9 @@ static inline int fmu_needs(const unsigned *unknown, size_t n) {
     if (v == NULL || (v->kind != FMU_RATE && v->kind != FMU_VALUE && v->kind != FMU_STATE)) {
       return FMU_NO_SUCH_VARIABLE;
     }
-    needs |= v->kind == FMU_STATE ? 0 : v->kind == FMU_RATE ? 1 : v->row >= 0 ? 2 : 4;
+    if (v->kind != FMU_STATE) {
+      needs |= v->kind == FMU_RATE ? FMU_NEEDS_RATES : v->row >= 0 ? FMU_NEEDS_OUTPUTS : FMU_NEEDS_VALUES;
+    }
   }
   return needs;
 }
@@ -201,23 +206,22 @@ static inline int fmu_directional(fmu_data *d, const unsigned *unknown, size_t n
                                   size_t n_known, const kg_real *seed, kg_real *slopes) {
   const fmu_slope s = fmu_slope_of(d);
   const int needs = fmu_needs(unknown, n_unknown);
-  int by_rows = 0, status = fmu_set_direction(&s, known, n_known, seed);
+  int is_exact, status = fmu_set_direction(&s, known, n_known, seed);
   status = status < 0 ? status : needs < 0 ? needs : fmu_refresh(d);
   if (status < 0) {
     return status;
   }
   fmu_prepare(d);
-  status = needs & 4 ? KG_INVALID_ARGUMENT : KG_OK;
-  status = status < 0 || !(needs & 1) ? status : fmu_exact_rates(d, &s);
-  if (status >= 0 && (needs & 2)) {
-    status = fmu_exact_outputs(d, &s, s.values_after);
-    by_rows = status >= 0;
+  status = fmu_exact(d, &s, needs);
+  is_exact = status != KG_INVALID_ARGUMENT;
+  if (!is_exact) {
+    status = fmu_differences(d, &s);
   }
-  status = status == KG_INVALID_ARGUMENT ? fmu_differences(d, &s) : status;
   for (size_t k = 0; k < n_unknown; ++k) {
     const fmu_variable *v = fmu_find(unknown[k]);
-    slopes[k] = v->kind == FMU_STATE ? s.y[v->index] : v->kind == FMU_RATE ? s.rates[v->index]
-                : by_rows ? s.values_after[v->row] : s.values[v->index];
+    slopes[k] = v->kind == FMU_STATE  ? s.y[v->index]
+                : v->kind == FMU_RATE ? s.rates[v->index]
+                                      : s.values[is_exact ? v->row : v->index];
   }
   return status;
 }

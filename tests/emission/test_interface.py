@@ -87,6 +87,12 @@ class Simulation:
         return np.array(self.code.state(self.context)[: self.n_y])
 
 
+def stated_memory(folder: Path) -> int:
+    """The bytes of a context according to the README."""
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    return int(re.findall(r"sizeof\(\w+\)` is (\d+) bytes", text)[0])
+
+
 @pytest.fixture(scope="module")
 def crank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return emitted(tmp_path_factory.mktemp("crank"), "slider_crank", projections=2)
@@ -99,6 +105,7 @@ def test_values_start_and_functions_are_those_of_the_solver(crank: Path) -> None
         initial("slider_crank"),
     )
     assert simulation.started == 0
+    assert stated_memory(crank) == len(simulation.context)
     np.testing.assert_array_equal(simulation.y, [*start["q"], *start["u"]])
     state = (0.0, start["q"], start["u"])
     np.testing.assert_allclose(simulation.values("energy", 1), solver.energy(*state), rtol=1e-14)
@@ -156,6 +163,7 @@ def test_sampled_laws_act_as_in_the_solver(tmp_path: Path) -> None:
     start = {"x": 0.3, "y": -0.2, "v": 0.1, "w": 0.4}
     folder = kg.emit(sampled_model(), tmp_path / "sampled", values=start, name="sampled")
     simulation = Simulation(folder, "sampled", 4)
+    assert stated_memory(folder) == len(simulation.context)
     for _ in range(500):
         assert simulation.call("step", None, 1e-3) == 0
     run = sampled().with_initial(start).integrate((0.0, 0.5), method="rk4", step=1e-3)
@@ -272,7 +280,7 @@ def test_the_lines_of_the_readme_compile(name: str, tmp_path: Path) -> None:
 
 
 def test_what_a_step_cannot_do_is_named(tmp_path: Path) -> None:
-    with raises(BuildError, "struck", "none"):
+    with raises(BuildError, "struck", "rk4", "method="):
         kg.emit(model_of("struck_four_bar"), tmp_path / "a", name="bar", method="rk4")
     folder = kg.emit(model_of("struck_four_bar"), tmp_path / "b", name="bar")
     assert "bar_step" not in (folder / "bar.h").read_text(encoding="utf-8")
@@ -285,6 +293,27 @@ def test_what_a_step_cannot_do_is_named(tmp_path: Path) -> None:
     with raises(BuildError, "1e+60", "float"):
         kg.emit(model_of("slider_crank"), tmp_path / "f", precision="float", values={"g": 1e60})
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("struck_four_bar", {}, "There is no step with a fixed amount of work: it has the events struck."),
+        ("slider_crank", {"form": "pseudoinverse"}, "left to the example program: it needs independent constraints"),
+        ("n_link_pendulum", {"stabilization": kg.Projection(integrals=["energy"])}, "the model has no constraints"),
+        ("slider_crank", {"stabilization": kg.Projection(integrals=["energy"])}, "does not keep integrals of motion"),
+        ("slider_crank", {"method": "none"}, "There is no step"),
+    ],
+)
+def test_what_only_the_example_program_does_is_said(
+    name: str, options: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    options = {"stabilization": kg.Projection(), "functions": ["rhs"], **options}
+    folder = kg.emit(model_of(name), tmp_path, name="said", **options)
+    for file in ("README.md", "said.h"):
+        text = " ".join((folder / file).read_text(encoding="utf-8").replace("\n *", " ").split())
+        assert words in text
+    assert "kg_projection_start" in (folder / "said_example.c").read_text(encoding="utf-8")
 
 
 def test_names_become_identifiers() -> None:

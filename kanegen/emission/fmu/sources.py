@@ -10,8 +10,8 @@ from kanegen.backends.protocol import Generated
 from kanegen.codegen.description import Description
 from kanegen.codegen.kernel import kernel_context
 from kanegen.codegen.sources import include_closure, render, runtime_headers
-from kanegen.emission.example import Law, context_of_laws
 from kanegen.emission.fmu.description import Fmu
+from kanegen.emission.laws import context_of_laws, laws_of
 from kanegen.resources import template_folder
 
 FOLDER: Final = "fmu"
@@ -49,7 +49,7 @@ def available_headers(methods: tuple[str, ...]) -> dict[str, str]:
 
 def _context(fmu: Fmu, d: Description) -> dict[str, Any]:
     """What the template of the tables prints."""
-    laws = context_of_laws([Law(k, d.inputs[k], law.sample_time, law.delay) for k, law in d.laws.items()])
+    laws = context_of_laws(laws_of(d))
     clocks = laws["law_clocks"]
     starts = {kind: [v.start for v in fmu.table.variables if v.kind == kind] for kind in ("STATE", "PARAMETER")}
     inputs = {v.index: v.start for v in fmu.table.variables if v.kind == "INPUT"}
