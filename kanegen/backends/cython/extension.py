@@ -8,7 +8,7 @@ import sys
 import sysconfig
 from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -24,7 +24,8 @@ from kanegen.backends.cython.toolchain import (
     link_command,
     make,
 )
-from kanegen.backends.protocol import BatchFunction, Evaluator, Generated, Request
+from kanegen.backends.parts import remember, request_of
+from kanegen.backends.protocol import BatchFunction, DeriveMore, Evaluator, Generated, Request
 from kanegen.codegen.description import DESCRIPTION_FILE, Description
 from kanegen.codegen.kernel import emit_sources
 from kanegen.codegen.sources import (
@@ -53,7 +54,9 @@ class Extension:
     """A compiled model: the loaded ``module``, its ``digest`` (over sources, compiler, flags, interpreter and
     processor), the ``path`` of the shared library in the cache, the ``sources`` and ``options`` it was built with.
 
-    A pickle holds sources and options; unpickling takes the compiled code from the cache or builds it again.
+    ``derive_more`` derives functions that the model leaves out; None after unpickling. ``parts``: builds of such
+    functions, or their sources, by names. A pickle holds sources and options; unpickling takes the compiled code from
+    the cache or builds it again.
     """
 
     module: Evaluator
@@ -61,9 +64,22 @@ class Extension:
     path: Path
     sources: Sources
     options: CompilerOptions | None = None
+    derive_more: DeriveMore | None = field(default=None, compare=False, repr=False)
+    parts: dict[tuple[str, ...], Extension | Sources] = field(default_factory=dict, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return build, (self.sources, self.options)
+        parts = {names: part if isinstance(part, Sources) else part.sources for names, part in self.parts.items()}
+        return _restored, (self.sources, self.options, parts)
+
+    def more(self, names: tuple[str, ...]) -> Extension:
+        """A build of functions that this one leaves out, by their names in the catalogue. Raises `BuildError`."""
+        part = self.parts.get(names)
+        if part is None:
+            request = request_of(names, self.sources.digest, self.description.form, self.derive_more)
+            part = self.parts[names] = build_model(request, self.options)
+        elif isinstance(part, Sources):
+            part = self.parts[names] = build(part, self.options)
+        return part
 
     @property
     def description(self) -> Description:
@@ -83,8 +99,18 @@ def c_sources(generated: Generated, digest: str) -> Sources:
     return replace(sources, files={**sources.files, DESCRIPTION_FILE: generated.description.to_json()})
 
 
+def _restored(sources: Sources, options: CompilerOptions | None, parts: dict[tuple[str, ...], Sources]) -> Extension:
+    """The extension of a pickle; its parts are built when they are used."""
+    return replace(build(sources, options), parts=dict(parts))
+
+
 def build_model(request: Request, options: CompilerOptions | None = None) -> Extension:
     """Compile and load a model; earlier sources and compiled code come from the cache. Raises `BuildError`."""
+    remember(request.digest, request.derive_more)
+    return replace(_built(request, options), derive_more=request.derive_more)
+
+
+def _built(request: Request, options: CompilerOptions | None) -> Extension:
     cache = open_cache()
     sources = cache.load_sources(request.digest)
     if sources is not None:
