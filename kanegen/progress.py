@@ -173,14 +173,21 @@ _QUIET_SECONDS = 0.5
 class ProgressBar:
     """A context manager, called with the current time of a run from ``t0`` to ``t1``, that shows a progress bar.
 
-    It writes to standard error if this is a terminal, to the output of the cell in a notebook, or to ``console``, a
+    ``text`` is the format of the current time, or of another quantity that goes from ``t0`` to ``t1``. The bar is
+    written to standard error if this is a terminal, to the output of the cell in a notebook, or to ``console``, a
     ``rich.console.Console``.
     """
 
     def __init__(
-        self, title: str, t0: float, t1: float, clock: Callable[[], float] = time.monotonic, console: Any = None
+        self,
+        title: str,
+        t0: float,
+        t1: float,
+        text: str = "t = {:.4g} s",
+        clock: Callable[[], float] = time.monotonic,
+        console: Any = None,
     ) -> None:
-        self._title, self._t0, self._t1 = title, t0, t1
+        self._title, self._t0, self._t1, self._text = title, t0, t1, text
         self._clock, self._start = clock, clock()
         self._console = console
         self._bar: Any = None
@@ -201,34 +208,35 @@ class ProgressBar:
 
     def _open(self) -> None:
         if self._console is None and "ipykernel" in sys.modules:
-            self._bar = _NotebookBar(self._title, self._t0, self._t1)
+            self._bar = _NotebookBar(self._title, self._t0, self._t1, self._text)
             return
         from rich.console import Console
 
-        self._bar = _TerminalBar(self._title, self._t0, self._t1, self._console or Console(stderr=True))
+        console = self._console or Console(stderr=True)
+        self._bar = _TerminalBar(self._title, self._t0, self._t1, self._text, console)
 
 
 class _TerminalBar:
     """A bar that disappears at the end; not shown if the console is no terminal."""
 
-    def __init__(self, title: str, t0: float, t1: float, console: Any) -> None:
+    def __init__(self, title: str, t0: float, t1: float, text: str, console: Any) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self.t0 = t0
+        self.t0, self.text = t0, text
         self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn("t = {task.fields[time]:.4g} s"),
+            TextColumn("{task.fields[text]}"),
             TimeRemainingColumn(),
             console=console,
             transient=True,
             disable=not console.is_terminal,
         )
-        self.task = self.progress.add_task(title, total=abs(t1 - t0), time=t0)
+        self.task = self.progress.add_task(title, total=abs(t1 - t0), text=text.format(t0))
         self.progress.start()
 
     def show(self, t: float) -> None:
-        self.progress.update(self.task, completed=abs(t - self.t0), time=t)
+        self.progress.update(self.task, completed=abs(t - self.t0), text=self.text.format(t))
 
     def close(self) -> None:
         self.progress.stop()
@@ -241,8 +249,8 @@ _NOTEBOOK_SECONDS = 0.2
 class _NotebookBar:
     """A bar of HTML in the output of a notebook's cell, without widgets, which disappears at the end."""
 
-    def __init__(self, title: str, t0: float, t1: float) -> None:
-        self.title, self.t0, self.t1 = title, t0, t1
+    def __init__(self, title: str, t0: float, t1: float, text: str) -> None:
+        self.title, self.t0, self.t1, self.text = title, t0, t1, text
         self.shown = time.monotonic() - _NOTEBOOK_SECONDS
         self.first: tuple[float, float] | None = None
         self.handle: Any = _jupyter().display(_html(""), display_id=True)
@@ -252,17 +260,17 @@ class _NotebookBar:
         self.first = self.first or (now, t)
         if now - self.shown >= _NOTEBOOK_SECONDS:
             self.shown = now
-            self.handle.update(_html(self._text(now, t)))
+            self.handle.update(_html(self._line(now, t)))
 
     def close(self) -> None:
         self.handle.update(_html(""))
 
-    def _text(self, now: float, t: float) -> str:
+    def _line(self, now: float, t: float) -> str:
         started, origin = self.first or (now, t)
         done, all_ = abs(t - self.t0), abs(self.t1 - self.t0)
         left = f", {(now - started) * (all_ - done) / abs(t - origin):.0f} s left" if t != origin else ""
         bar = f'<progress value="{done:.6g}" max="{all_:.6g}"></progress>'
-        return f"<div>{escape(self.title)} {bar} t = {t:.4g} s{left}</div>"
+        return f"<div>{escape(self.title)} {bar} {self.text.format(t)}{left}</div>"
 
 
 def _jupyter() -> Any:

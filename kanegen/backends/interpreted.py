@@ -79,6 +79,9 @@ class InterpretedModel:
         """Raise `BuildError`: evaluation in batches needs a compiler."""
         raise BuildError(f"backend 'interpreted' evaluates {name} at one state only: use backend='cython' for batches")
 
+    def many(self, function: str, method: str, quantity: str) -> None:
+        """None: there is no vector unit to use."""
+
     @property
     def sources(self) -> Sources:
         """The C sources of the model, which this back end does not compile."""

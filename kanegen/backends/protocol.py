@@ -13,7 +13,7 @@ Functions raise `SolveError` if they cannot be evaluated; those that return a st
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -231,6 +231,61 @@ class BatchFunction(Protocol):
         """Evaluate the rows of these pieces (first, end), without the interpreter lock."""
 
 
+class ManyPlan(NamedTuple):
+    """The arguments and results of N motions, in the order of ``kg_many`` (kg_group.h).
+
+    ``arguments``, integers of 64 bits as in `BatchPlan`: the state (q, u, s), then all inputs, then the varied
+    parameters. ``p``, ``varied``, ``needed``: as in `BatchPlan`. ``residuals``, ``quantity``: names of the functions
+    that check the start and that are reduced, or nothing; ``component`` of the state takes the place of the latter.
+    ``keep``: the number of the reduction. ``first_step``, ``max_step``, ``max_steps``: 0 for none. ``y`` (N, K, n): the
+    states at ``t_eval``, or with ``at_end`` at the end; ``values`` (N,): of the reduction, or None. ``cause``: the
+    status of a right-hand side that failed.
+    """
+
+    arguments: array[int]
+    p: Array
+    varied: tuple[int, ...]
+    needed: tuple[int, ...]
+    residuals: str
+    quantity: str
+    component: int
+    keep: int
+    rtol: Array
+    atol: Array
+    span: tuple[float, float]
+    first_step: float
+    max_step: float
+    max_steps: int
+    start_tolerance: float
+    n_positions: int
+    t_eval: Array
+    at_end: bool
+    y: Array
+    values: Array | None
+    t_ends: Array
+    status: NDArray[np.int64]
+    cause: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    evaluations: NDArray[np.int64]
+    completed: NDArray[np.bool_]
+
+
+class ManyRun(Protocol):
+    """An ensemble that is integrated."""
+
+    def work(self) -> Iterator[None]:
+        """Integrate motions that no thread has taken, with a pause now and then, until none is left."""
+
+
+class ManyFunction(Protocol):
+    """The integration of many motions on ``lanes`` lanes in each thread."""
+
+    lanes: int
+
+    def run(self, plan: ManyPlan) -> ManyRun:
+        """An ensemble, of which each thread does a share in ``work()``."""
+
+
 class Build(Protocol):
     """The result of a back end.
 
@@ -248,6 +303,12 @@ class Build(Protocol):
 
     def batch(self, name: str) -> BatchFunction:
         """The batch evaluation of a function, compiled on first use. Raises `BuildError` where there is none."""
+
+    def many(self, function: str, method: str, quantity: str) -> ManyFunction | None:
+        """The integration of many motions on lanes, compiled on first use; None where there is none.
+
+        ``quantity``: the function that is reduced, or nothing. Raises `BuildError`.
+        """
 
 
 class Backend(Protocol):

@@ -20,6 +20,7 @@ import kanegen
 from kanegen.bench import probe
 from kanegen.bench.batch import ROWS as BATCH_ROWS
 from kanegen.bench.batch import batch_cost
+from kanegen.bench.ensemble import MOTIONS, ensemble_cost
 from kanegen.bench.feedback import law_seconds
 from kanegen.bench.modelfile import ModelFile, label, read_model_file
 from kanegen.bench.pair import (
@@ -146,6 +147,7 @@ class Benchmark:
             ("counting operations", self._operations),
             ("evaluating right-hand sides", self._evaluations),
             ("evaluating batches", self._batches),
+            ("integrating ensembles", self._ensemble),
             ("calling from Python", self._call),
             ("evaluating a feedback law", self._law),
             ("sampling inputs", self._samples),
@@ -216,6 +218,12 @@ class Benchmark:
         cost = batch_cost(self._file(name), self.rounds)
         detail = f"{seconds_text(cost.batch)} against {seconds_text(cost.kernel)} for each of {BATCH_ROWS} states"
         return Result(f"rhs_batch, {name}", cost.batch / cost.kernel, Target(0.3, 0.15, "of the C time"), detail)
+
+    def _ensemble(self) -> list[Result]:
+        cost = ensemble_cost(self._file("rolling_disk"), ROLLING_SECONDS, max(2, self.rounds // 3))
+        detail = f"{seconds_text(cost.many)} against {seconds_text(cost.loop)} for each motion, one thread"
+        what = f"integrate_many, {MOTIONS} rolling disks, 10 s, against a loop of integrate"
+        return [Result(what, cost.loop / cost.many, Target(4.0, 7.0, "times"), detail)]
 
     def _call(self) -> list[Result]:
         evaluation = self._evaluation("rolling_disk")

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kanegen._version import __version__
+from kanegen.codegen.methods.table import METHODS
 from kanegen.codegen.printer import string
-from kanegen.codegen.sources import Sources, include_closure, render
+from kanegen.codegen.sources import Sources, include_closure, render, runtime_headers
 from kanegen.errors import BuildError
 from kanegen.resources import template_folder
 
@@ -21,6 +22,8 @@ FOLDER: Final = "batch"
 """The folder of the templates."""
 
 BATCH_FILE: Final = "batch.c"
+MANY_FILE: Final = "many.c"
+MANY_HEADERS: Final = ("kg_many.h", "kg_motions.h", "kg_group.h", "kg_powers.h", "kg_rows.h", "kg_lanes.h")
 
 _FUNCTION = re.compile(
     r"^static (KG_APART )?(?:int|void) (\w+)\((kg_real \*p|KG_ARGUMENTS[^)]*)\)\n\{\n(.*?)^\}", re.DOTALL | re.MULTILINE
@@ -94,22 +97,62 @@ def batch_sources(sources: Sources, name: str) -> dict[str, str]:
     if identifier is None:
         raise BuildError(f"the kernel {sources.kernel!r} has no function {name!r}")
     functions = kernel.needed_by(identifier)
-    user = _USER.search(text) if functions else None
-    user_text = user[0] if user else ""
     main = render(
         f"{FOLDER}/batch.c.jinja",
-        version=__version__,
         name=name,
-        model=sources.name,
-        kernel=sources.kernel,
-        splines="kg_spline(" in user_text,
-        user=user_text,
-        wrappers=[_Wrapper.of(*match) for match in _USER_FUNCTION.findall(user_text)],
         functions=[kernel.functions["prepare"], *functions] if functions else [],
         evaluate=identifier if functions else "",
+        **_shared(sources, text if functions else ""),
     )
-    own = {header: _header(header) for header in ("kg_batch.h", "kg_lanes.h")}
-    files = {BATCH_FILE: main, **own}
+    return _with_headers(sources, {BATCH_FILE: main, **_headers("kg_batch.h", "kg_rows.h", "kg_lanes.h")})
+
+
+def many_sources(
+    sources: Sources, sizes: tuple[int, int, int, int], name: str, method: str, quantity: str = ""
+) -> dict[str, str] | None:
+    """The files of the integration of many motions, `MANY_FILE` and headers, by name.
+
+    None for a right-hand side ``name`` that has no form on lanes. ``sizes``: the numbers of coordinates, speeds, states
+    and all inputs. ``quantity``: a function that is reduced; evaluated row by row if it has no form on lanes.
+    """
+    kernel = _Kernel.read(text := sources.text(sources.kernel))
+    rhs, *others = (kernel.identifiers[string(key)[1:-1]] for key in (name, quantity) if key)
+    functions = kernel.needed_by(rhs)
+    if not functions:
+        return None
+    more = [function for other in others for function in kernel.needed_by(other)]
+    main = render(
+        f"{FOLDER}/many.c.jinja",
+        method=METHODS[method],
+        sizes=sizes,
+        functions=list(dict.fromkeys([*functions, *more])),
+        rhs=rhs,
+        quantity=others[0] if more else "",
+        **_shared(sources, text),
+    )
+    tableau = {"kg_tableaux.h": runtime_headers((method,))["kg_tableaux.h"]}
+    return _with_headers(sources, {MANY_FILE: main, **_headers(*MANY_HEADERS), **tableau})
+
+
+def _shared(sources: Sources, text: str) -> dict[str, Any]:
+    """What the templates need besides functions; ``text``: of the kernel, if there are functions on lanes."""
+    user = _USER.search(text)
+    user_text = user[0] if user else ""
+    return {
+        "version": __version__,
+        "model": sources.name,
+        "kernel": sources.kernel,
+        "splines": "kg_spline(" in user_text,
+        "user": user_text,
+        "wrappers": [_Wrapper.of(*match) for match in _USER_FUNCTION.findall(user_text)],
+    }
+
+
+def _headers(*names: str) -> dict[str, str]:
+    return {name: (template_folder() / FOLDER / name).read_text(encoding="utf-8") for name in names}
+
+
+def _with_headers(sources: Sources, files: dict[str, str]) -> dict[str, str]:
     return {**files, **include_closure(files, sources.files)}
 
 
@@ -122,10 +165,6 @@ class _Wrapper(NamedTuple):
     @classmethod
     def of(cls, name: str, arguments: str) -> _Wrapper:
         return cls(name, [argument.split()[-1] for argument in arguments.split(",")])
-
-
-def _header(name: str) -> str:
-    return (template_folder() / FOLDER / name).read_text(encoding="utf-8")
 
 
 def _on_lanes(match: re.Match[str]) -> LaneFunction:

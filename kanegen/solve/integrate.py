@@ -106,7 +106,7 @@ class Options(NamedTuple):
 
 RTOL: Final = 1e-8
 ATOL: Final = 1e-10
-_STEPPING: Final = Options._fields[: Options._fields.index("events")]
+STEPPING: Final = Options._fields[: Options._fields.index("events")]
 """The options that are passed to the compiled integrator unchanged."""
 
 
@@ -158,7 +158,7 @@ def integrate(problem: Problem, start: RunStart, t1: float, options: Options) ->
             q0,
             u0 if problem.momenta is None else problem.momenta.of(t0, q0, u0),
             problem.s0,
-            **{name: getattr(options, name) for name in _STEPPING},
+            **{name: getattr(options, name) for name in STEPPING},
             dense=options.dense_output,
             progress=call,
             events=events,
@@ -214,7 +214,7 @@ def _record(
     return RunRecord.of(solver, held, given)
 
 
-def _span(t_span: Any, start: float | None) -> tuple[float, float]:
+def span_of(t_span: Any, start: float | None) -> tuple[float, float]:
     """First and last time; ``start`` is the first one if ``t_span`` is a number."""
     try:
         t0, t1 = t_span
@@ -276,6 +276,15 @@ def _solution(problem: Problem, result: Any) -> Solution:
     )
 
 
+KEPT: Final = "; the part that was integrated is in .solution of this exception"
+"""The end of the messages of `IntegrationError`."""
+
+
+def stopped_at(t: float, t1: float) -> str:
+    """The beginning of the message about a run that did not reach its end ``t1``."""
+    return f"the integration stopped at t = {t!r} s, before t = {t1!r} s"
+
+
 def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> Solution:
     """Return the solution if it reached the end of the span; otherwise raise an error that holds it."""
     if result.flat_guard is not None and result.flat_guard not in problem.functions.description.switches:
@@ -287,17 +296,16 @@ def _finished(problem: Problem, solution: Solution, result: Any, t1: float) -> S
     if solution.success:
         return solution
     t, error = solution.last[0], result.error
-    place = f"the integration stopped at t = {t!r} s, before t = {t1!r} s"
-    kept = "the part that was integrated is in .solution of this exception"
+    place = stopped_at(t, t1)
     if isinstance(error, KeyboardInterrupt):
-        raise IntegrationInterrupted(f"{place}; {kept}", solution) from error
+        raise IntegrationInterrupted(f"{place}{KEPT}", solution) from error
     if error is not None and not isinstance(error, Exception):
         raise error
     if error is not None:
-        raise IntegrationError(f"{place}: {type(error).__name__}: {error}; {kept}", solution) from error
+        raise IntegrationError(f"{place}: {type(error).__name__}: {error}{KEPT}", solution) from error
     where = f"{result.culprit}: " if result.culprit and result.conflict is None else ""
     reason = _not_finite(problem, solution.last) if solution.status is Outcome.NOT_FINITE else None
-    raise IntegrationError(f"{place}: {where}{reason or solution.message}; {kept}", solution)
+    raise IntegrationError(f"{place}: {where}{reason or solution.message}{KEPT}", solution)
 
 
 def _not_finite(problem: Problem, last: tuple[Any, ...]) -> str | None:
@@ -430,7 +438,7 @@ class Integrable(Evaluation):
         rtol, atol = self._tolerances(rtol, atol, control)
         stepping = (method, rtol, atol, step, first_step, max_step, max_steps, t_eval)
         options = Options(*stepping, events, modes, dense_output, progress).checked()
-        t0, t1 = _span(t_span, initial_time(self.description, self.initial))
+        t0, t1 = span_of(t_span, initial_time(self.description, self.initial))
         if start_tolerance is not None:
             positive(start_tolerance, "start_tolerance", "a positive number, or None for no check")
         closing = ControlOptions(control, sample_time, delay, limits, y, tau0)
@@ -439,14 +447,17 @@ class Integrable(Evaluation):
         start = RunStart(t0, q0, u0, start_tolerance)
         return integrate(self._running()._problem(closing, options, start, t1, r, s0), start, t1, options)
 
-    def _running(self) -> Integrable:
-        """The solver itself, or one whose module also has the functions of its projection, if they were left out."""
-        if not isinstance(self.stabilization, Projection):
+    def _running(self, *others: str) -> Integrable:
+        """The solver itself, or one whose module also has functions of a run that were left out.
+
+        These are ``others`` and those of a projection.
+        """
+        d, projected = self.description, isinstance(self.stabilization, Projection)
+        needed = [*others, *(["Q", *functions_of_constraints(d)] if projected else [])]
+        if not any(name in d.deferred for name in needed):
             return self
-        needed = "Q", *functions_of_constraints(self.description), *self._functions.in_run(self._state_function())
+        needed += [*self._functions.in_run(self._state_function()), *(["residuals"] if d.constraints.levels else [])]
         functions, make = self._functions.having(*needed), cast(Callable[..., Integrable], type(self))
-        if functions is self._functions:
-            return self
         values = self.parameters, self.stabilization, self.initial, self.model
         solver = make(functions.extension, functions.description, *values)
         solver.__dict__["_reference"] = self.__dict__.setdefault("_reference", SolverReference(self))

@@ -21,13 +21,12 @@ from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.program.kernels import linear
 from kanegen.solve.analysis.continuation import Continuable
-from kanegen.solve.batch import Batching
 from kanegen.solve.consistent import completed, fixed_names, make_consistent, require_decay
 from kanegen.solve.contacts import Contacting
 from kanegen.solve.evaluation import Quantity, describe_quantities
 from kanegen.solve.feedback.limits import require_limits
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.integrate import Integrable
+from kanegen.solve.many.ensembles import Ensembles
 from kanegen.solve.momentum import functions_of_momenta
 from kanegen.solve.servo import Controlled, servo_attributes
 from kanegen.solve.values import (
@@ -47,7 +46,7 @@ from kanegen.solve.values import (
 Names = tuple[str, ...]
 
 
-class Solver(Contacting, Controlled, Continuable, Integrable, Batching):
+class Solver(Contacting, Controlled, Continuable, Ensembles):
     """A compiled model with values of its parameters; immutable. Solvers with other values share the compiled code.
 
     Every quantity is a function of ``(t, q, u, r=None, s=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),

@@ -7,19 +7,11 @@
 #ifndef KG_BATCH_H
 #define KG_BATCH_H
 
-#include "kg_lanes.h"
-
-#define KG_EXPORT __attribute__((visibility("default")))
+#include "kg_rows.h"
 
 /* Rows ahead of the present ones that are fetched from memory: processors follow fewer streams than models have columns
  * (14 % less time for 20 columns beyond the second-level cache). */
 #define KG_AHEAD 32
-
-/* The values of one argument or result in all rows; step 0: the same value in all rows. */
-typedef struct {
-  double *first;
-  ptrdiff_t step;
-} kg_column;
 
 typedef struct {
   const kg_model *model;
@@ -62,17 +54,6 @@ static size_t kg_block_place(const kg_batch *b, double *memory, kg_block *block)
     block->row_out = block->row_work + work;
   }
   return KG_LANES * (values + 1) + values;
-}
-
-/* `bits` remain zero in the lanes where x is finite: x - x is zero there, else NaN. Sums would take four times as long. */
-#define KG_NOTE_INFINITE(bits, x) ((bits) |= (kg_mask)((x) - (x)))
-
-static int kg_all_are_finite(int n, const double *x) {
-  int finite = 1;
-  for (int i = 0; i < n; ++i) {
-    finite &= x[i] - x[i] == 0.0;
-  }
-  return finite;
 }
 
 /* Evaluates one row with the function of the model. */

@@ -3,20 +3,11 @@
 #define KG_STEPPER_START_H
 
 #include "kg_methods.h"
+#include "kg_step_limits.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* So many steps in a row that hardly change t end a run. */
-#define KG_SHORT_STEPS 500
-/* Such a step has at most so many roundings of t, ... */
-#define KG_SHORT_ROUNDINGS KG_BY_PRECISION(1e4, 1e1)
-/* ... or of the span, where it is at most this fraction of the longest trial step. */
-#define KG_SHORT_FRACTION KG_C(1e-3)
-/* The least first step, in roundings of t or of the span; and its limit where the span is long. */
-#define KG_SHORT_FIRST_STEP KG_BY_PRECISION(1e5, 1e2)
-#define KG_LONG_FIRST_STEP KG_C(1e-6)
 
 typedef struct {
   int method;          /* number of a method: kg_methods.h */

@@ -72,6 +72,17 @@ def test_the_page_on_results_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_page_on_ensembles_runs(tmp_path: Path) -> None:
+    program = "".join(
+        re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "ensembles.md").read_text("utf-8"), re.DOTALL)
+    )
+    program = program.replace('"build_examples"', repr(str(ROOT / "build_examples"))) + "print(drift.max())"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "3 0.0 " in done.stdout
+    assert float(done.stdout.splitlines()[-1]) < 1e-6
+
+
 def test_the_start_of_the_page_on_integration_runs() -> None:
     text = (ROOT / "docs" / "integration.md").read_text(encoding="utf-8")
     program, *_ = (code for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "import" in code)

@@ -44,10 +44,7 @@ class CompiledBatch:
     """A compiled function of a model at many states (:class:`kanegen.backends.protocol.BatchFunction`)."""
 
     def __init__(self, path: Path, model: int, name: str) -> None:
-        try:
-            library = ctypes.CDLL(str(path))
-        except OSError as error:
-            raise BuildError(f"the library {path} cannot be loaded: {error}") from error
+        library = load_library(path)
         self._run, self._memory, self._model = library.kg_batch_run, library.kg_batch_memory, model
         self._run.argtypes = (ctypes.POINTER(_Batch), ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_ssize_t)
         self._run.restype = None
@@ -96,18 +93,33 @@ _loaded: dict[tuple[Path, str], CompiledBatch] = {}
 
 
 def _library(sources: Sources, options: CompilerOptions, name: str) -> Path:
-    job = job_for(options, open_cache())
-    files = batch_sources(sources, name)
-    key = job.key("batch", cpu_identity(), files_digest(files))
     title = f"{sources.name} ({name.removeprefix('output:')} in batches)"
+    return lane_library(options, batch_sources(sources, name), BATCH_FILE, title)
+
+
+def lane_library(options: CompilerOptions, files: dict[str, str], main: str, title: str) -> Path:
+    """The shared library of code on vector lanes, compiled unless the cache holds it; ``main`` is the C file.
+
+    Raises `BuildError`.
+    """
+    job = job_for(options, open_cache())
+    key = job.key("batch", cpu_identity(), files_digest(files))
 
     def fill(work: Path) -> None:
         write_files(files, work)
         with activity(f"compiling {title}"):
             flags = (*options.common, *options.lanes)
-            compile_object(job.toolchain, flags, work / BATCH_FILE, work / _OBJECT, [str(work)])
+            compile_object(job.toolchain, flags, work / main, work / _OBJECT, [str(work)])
             make(link_command(job.toolchain, options, [str(work / _OBJECT)], str(work / _LIBRARY)), work / _LIBRARY)
-        for file in [_OBJECT, *(file for file in files if file != BATCH_FILE)]:
+        for file in [_OBJECT, *(file for file in files if file != main)]:
             (work / file).unlink()
 
     return (job.cache.find("extensions", key) or job.cache.publish("extensions", key, title, fill)) / _LIBRARY
+
+
+def load_library(path: Path) -> ctypes.CDLL:
+    """A shared library. Raises `BuildError`."""
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise BuildError(f"the library {path} cannot be loaded: {error}") from error

@@ -25,7 +25,7 @@ from kanegen.backends.cython.toolchain import (
     make,
 )
 from kanegen.backends.parts import remember, request_of
-from kanegen.backends.protocol import BatchFunction, DeriveMore, Evaluator, Generated, Request
+from kanegen.backends.protocol import BatchFunction, DeriveMore, Evaluator, Generated, ManyFunction, Request
 from kanegen.codegen.description import DESCRIPTION_FILE, Description
 from kanegen.codegen.kernel import emit_sources
 from kanegen.codegen.sources import (
@@ -91,6 +91,12 @@ class Extension:
         from kanegen.backends.cython.batch import batch_function
 
         return batch_function(self.path, self.sources, self.module, self.options, name)
+
+    def many(self, function: str, method: str, quantity: str) -> ManyFunction | None:
+        """The integration of many motions on lanes, compiled on first use; None where there is none."""
+        from kanegen.backends.cython.many import lane_integrator
+
+        return lane_integrator(self.path, self.sources, self.module, self.options, (function, method, quantity))
 
 
 def c_sources(generated: Generated, digest: str) -> Sources:

@@ -357,17 +357,24 @@ def load(path: Any, solver: Any = None) -> Solution:
 class _WithSolution(BaseException):
     """An exception with the part of a motion that was integrated."""
 
-    def __init__(self, message: str, solution: Solution) -> None:
+    solution: Any
+
+    def __init__(self, message: str, solution: Any) -> None:
         super().__init__(message)
         self.solution = solution
 
-    def __reduce__(self) -> tuple[type[BaseException], tuple[str, Solution]]:
+    def __reduce__(self) -> tuple[type[BaseException], tuple[str, Any]]:
         return (type(self), (str(self), self.solution))
 
 
 class IntegrationError(_WithSolution, SolveError):
     """An integration that did not reach its end; ``solution`` holds the part that was integrated."""
 
+    solution: Solution
+
 
 class IntegrationInterrupted(_WithSolution, KeyboardInterrupt):
-    """Ctrl-C during an integration; ``solution`` holds the part that was integrated."""
+    """Ctrl-C during an integration; ``solution`` holds the part that was integrated.
+
+    It is a `Solution`, or of `Solver.integrate_many` an `Ensemble` with the motions that were completed.
+    """

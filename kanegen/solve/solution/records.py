@@ -36,6 +36,7 @@ class Outcome(Enum):
     CHATTERING = ("chattering", Status.CHATTERING)
     GAP_VIOLATED = ("gap violated", Status.GAP_VIOLATED)
     INTERRUPTED = ("interrupted", Status.INTERRUPTED)
+    REFUSED = ("start refused", Status.INVALID_ARGUMENT)
 
     code: Status
 

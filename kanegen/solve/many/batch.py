@@ -303,8 +303,8 @@ def evaluate(
     fallible = functions.description.functions[name].fallible_constants if arguments.varied else ()
     n_p = functions.prepared.parameters.size + functions.prepared.gains.size
     plan = BatchPlan(
-        arguments=_columns(arguments.arrays.values()),
-        out=_columns(out, rows=True),
+        arguments=column_addresses(arguments.arrays.values()),
+        out=column_addresses(out, rows=True),
         p=np.concatenate([functions.prepared.parameters, functions.prepared.gains]),
         varied=arguments.varied,
         needed=tuple(n_p + i for i in fallible),
@@ -429,7 +429,7 @@ def _rows(value: Any, what: str, widths: tuple[int, ...], names: tuple[str, ...]
     return array
 
 
-def _columns(arrays: Iterable[Array], rows: bool = False) -> array_of[int]:
+def column_addresses(arrays: Iterable[Array], rows: bool = False) -> array_of[int]:
     """Address and step of the entries of arrays (N, ...), in row-major order.
 
     Unless all have ``rows``, arrays (n,) are the same in all rows.

@@ -1,0 +1,184 @@
+"""The method of a solver that integrates many motions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from kanegen.errors import SolveError
+from kanegen.progress import ProgressBar, activity
+from kanegen.solve.consistent import projection_of
+from kanegen.solve.contacts import start_modes, watched_events
+from kanegen.solve.integrate import ATOL, RTOL, STEPPING, Integrable, Options, span_of
+from kanegen.solve.many.batch import Batching, parameters_of, thread_count
+from kanegen.solve.many.crew import run_crew
+from kanegen.solve.many.ensemble import Ensemble, Results
+from kanegen.solve.many.lanes import on_lanes
+from kanegen.solve.many.motions import read_motions, requested_times
+from kanegen.solve.many.reductions import reduction
+from kanegen.solve.many.single import Runs, work
+from kanegen.solve.solution import IntegrationInterrupted
+from kanegen.solve.values import initial_time, known_name, positive, state_components
+
+_OPTIONS: Final = (
+    *("step", "first_step", "max_step", "max_steps", "events", "modes"),
+    *("control", "sample_time", "delay", "limits", "y", "tau0"),
+)
+"""Further options of `integrate`, which are the same for all motions."""
+
+
+class Ensembles(Integrable, Batching):
+    """The method of a :class:`~kanegen.Solver` that integrates many motions."""
+
+    def integrate_many(
+        self,
+        t_span: tuple[float, float] | float,
+        q0: Any = None,
+        u0: Any = None,
+        r: Any = None,
+        *,
+        parameters: Mapping[Any, Any] | None = None,
+        s0: Any = None,
+        method: str = "dopri5",
+        rtol: Any = RTOL,
+        atol: Any = ATOL,
+        t_eval: Any = None,
+        reduce: Any = None,
+        threads: int = 1,
+        progress: bool | Callable[[int], None] = False,
+        start_tolerance: float | None = 1e-6,
+        **options: Any,
+    ) -> Ensemble:
+        """Integrate N motions over the same span, each with its own start, parameters, inputs and step sizes.
+
+        Every motion has the same bits for any N, place among the others and number of threads.
+
+        Parameters
+        ----------
+        t_span, method, rtol, atol, start_tolerance
+            As for :meth:`integrate`, for all motions.
+        q0, u0, s0
+            (N, n_q), (N, n_u), (N, n_s), or without rows: the same for all motions. Mappings by name contain numbers or
+            arrays (N,); they are completed as for :meth:`integrate`. Without any rows N is 1.
+        r
+            Constant inputs (N, n_r), or a mapping in which some values are arrays (N,); anything else that
+            :meth:`integrate` takes is the same for all motions. Python callables run under the interpreter lock.
+        parameters
+            Values by name or symbol that replace those of the solver: numbers, or arrays (N,).
+        t_eval
+            Times (K,) at which states are stored, sorted in the direction of the span. None: the end only, or none with
+            a reduction.
+        reduce
+            What is kept of each motion as one number: a key of :data:`.REDUCTIONS` and the name of a scalar quantity,
+            output, coordinate, speed or state, as a pair: ``("max", "height")``. A name alone is its value at the end.
+            ``"max_energy_drift"`` is the largest change of the energy since the start, ``("max_change", "energy")``.
+            The quantity is evaluated at the start and after each accepted step, not in between.
+        threads
+            The number of threads; the interpreter lock is released.
+        progress
+            True: show a progress bar if it takes long; False: a line that names it, as for :meth:`integrate`. A
+            function: it is called with the number of motions that are done, about every 50 ms.
+        options
+            Further options of :meth:`integrate`: ``step``, ``first_step``, ``max_step``, ``max_steps``, ``events``,
+            ``modes``, ``control``, ``sample_time``, ``delay``, ``limits``, ``y``, ``tau0``.
+
+        Returns
+        -------
+        Ensemble
+            Motions that cannot start (NaN, an inconsistent start), or do not reach the end, fail alone: ``failures``
+            holds their index, time and reason.
+
+        Raises
+        ------
+        SolveError
+            For arguments that are wrong for all motions: names, shapes, numbers of rows, options.
+        BuildError
+            If the code on lanes cannot be compiled.
+        IntegrationInterrupted
+            A `KeyboardInterrupt` after Ctrl-C; its ``solution`` is the :class:`~kanegen.results.Ensemble` with the
+            motions that were completed.
+        """
+        rtol, atol = self._tolerances(rtol, atol, options.get("control", False))
+        own = {known_name(name, _OPTIONS, "option"): value for name, value in options.items()}
+        common = {"method": method, "rtol": rtol, "atol": atol, "start_tolerance": start_tolerance, **own}
+        number, t_start = thread_count(threads), initial_time(self.description, self.initial)
+        span = span_of(t_span, t_start)
+        _check(self, common, progress)
+        times = None if t_eval is None else requested_times(t_eval, *span)
+        motions = read_motions(self.description, (q0, u0, s0), r, parameters)
+        solver: Integrable = self
+        if motions.parameters.is_common and motions.parameters.value:
+            solver = self.with_parameters(motions.parameters.value)
+        functions, varied = parameters_of(self._functions, motions.parameters.value)
+        if (problem := functions.problem(solver._state_function(), constants=not varied)) is not None:
+            raise SolveError(problem)
+        if not options.get("control"):
+            self._run_inputs(motions.r.sample)  # raises an error for inputs that no motion can use
+        reduced = reduction(functions, reduce)
+        if reduced is not None:
+            solver = solver._running(reduced.function)
+        runs = Runs(solver, motions, span, times, reduced, common)
+        return _integrate(runs, number, progress)
+
+
+def _check(solver: Any, options: Mapping[str, Any], progress: Any) -> None:
+    """Raise `SolveError` for options that are wrong for all motions."""
+    events, modes = options.get("events"), options.get("modes")
+    stepping: dict[str, Any] = {name: options.get(name) for name in STEPPING if name != "t_eval"}
+    Options(
+        **stepping,
+        t_eval=None,
+        events=events,
+        modes=modes,
+        dense_output=False,
+        progress=progress,
+    ).checked()
+    components = state_components(solver.description, options.get("control", False))
+    for name in ("rtol", "atol"):
+        if np.shape(options[name]) not in ((), (len(components),)):
+            raise SolveError(f"{name} has shape {np.shape(options[name])}; expected a number or ({len(components)},)")
+    watched_events(solver.description, events)
+    start_modes(solver.extension.module, modes)
+    projection_of(solver.stabilization, solver._functions)
+    if options["start_tolerance"] is not None:
+        positive(options["start_tolerance"], "start_tolerance", "a positive number, or None for no check")
+
+
+def _integrate(runs: Runs, threads: int, progress: Any) -> Ensemble:
+    d, count = runs.solver.description, runs.motions.count
+    width = len(d.coordinates) + len(d.speeds) + len(d.states)
+    times = runs.times
+    if times is None:
+        times = np.array(runs.span[1:] if runs.reduction is None else ())
+    results = Results(count, times, width, runs.reduction is not None)
+    lanes = on_lanes(runs, results)
+    stopped, rows = threading.Event(), iter(range(count))
+    number = max(1, min(threads, count))
+    workers = [work(runs, results, rows, stopped) if lanes is None else lanes.run.work() for _ in range(number)]
+    with _reporting(d.name, count, progress) as call:
+        interrupt = run_crew(workers, stopped, lambda: call(int(results.completed.sum())))
+    if lanes is not None:
+        lanes.explain(runs, results)
+    ensemble = results.ensemble(d, 1 if lanes is None else lanes.lanes)
+    if interrupt is not None:
+        done = int(results.completed.sum())
+        message = f"stopped after {done} of {count} motions; these are in .solution of this exception"
+        raise IntegrationInterrupted(message, ensemble) from interrupt
+    return ensemble
+
+
+@contextmanager
+def _reporting(name: str, count: int, progress: Any) -> Iterator[Callable[[int], Any]]:
+    """A function of the number of motions that are done, which shows it."""
+    if progress is True:
+        with ProgressBar(name, 0, count, f"{{:.0f}} of {count} motions") as bar:
+            yield bar
+    elif progress:
+        yield progress
+    else:
+        with activity(f"integrating {count} motions of {name!r}"):
+            yield lambda done: None

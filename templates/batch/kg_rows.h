@@ -1,0 +1,26 @@
+/* kg_rows.h - arrays with a row for each state or motion, for code on vector lanes. */
+#ifndef KG_ROWS_H
+#define KG_ROWS_H
+
+#include "kg_lanes.h"
+
+#define KG_EXPORT __attribute__((visibility("default")))
+
+/* The values of one argument or result in all rows; step 0: the same value in all rows. */
+typedef struct {
+  double *first;
+  ptrdiff_t step;
+} kg_column;
+
+/* `bits` remain zero in the lanes where x is finite: x - x is zero there, else NaN. Sums would take four times as long. */
+#define KG_NOTE_INFINITE(bits, x) ((bits) |= (kg_mask)((x) - (x)))
+
+static int kg_all_are_finite(int n, const double *x) {
+  int finite = 1;
+  for (int i = 0; i < n; ++i) {
+    finite &= x[i] - x[i] == 0.0;
+  }
+  return finite;
+}
+
+#endif
