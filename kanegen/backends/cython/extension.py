@@ -17,7 +17,7 @@ import numpy as np
 
 from kanegen.backends.cython.cache import Cache, open_cache
 from kanegen.backends.cython.job import Job, job_for
-from kanegen.backends.cython.processes import processors, run, workers
+from kanegen.backends.cython.processes import Submit, processors, run, workers
 from kanegen.backends.cython.toolchain import (
     CompilerOptions,
     compile_object,
@@ -28,6 +28,7 @@ from kanegen.backends.parts import remember, request_of
 from kanegen.backends.protocol import BatchFunction, DeriveMore, Evaluator, Generated, ManyFunction, Request
 from kanegen.codegen.description import DESCRIPTION_FILE, Description
 from kanegen.codegen.kernel import emit_sources
+from kanegen.codegen.pieces import has_long_functions, pieces
 from kanegen.codegen.sources import (
     Sources,
     files_digest,
@@ -192,21 +193,44 @@ def _file_name(sources: Sources) -> str:
 def _compile(job: Job, sources: Sources, work: Path, wrapper: Future[Path] | None) -> None:
     """Write the sources into ``work``, and the shared library of kernel, steppers and wrapper."""
     write_files(sources.files, work)
-    kernel = work / f"{sources.name}.o"
-    with activity(f"compiling {sources.name!r}"), workers(1) as submit:
+    with activity(f"compiling {sources.name!r}"), workers(processors()) as submit:
         # The wrapper is compiled in other processes at the same time as the kernel.
         pending = wrapper or submit(_wrapper_folder, job, sources.files)
-        flags = (*job.options.common, *job.options.kernel)
-        compile_object(job.toolchain, flags, work / sources.kernel, kernel, [str(work)])
+        kernel = _compile_kernel(job, sources, work, submit)
         objects = pending.result()
-    parts = [str(kernel), *(str(objects / f"{part}.o") for part in (MODULE, *_C_PARTS))]
+    parts = [*map(str, kernel), *(str(objects / f"{part}.o") for part in (MODULE, *_C_PARTS))]
     library = work / _file_name(sources)
     make(link_command(job.toolchain, job.options, parts, str(library)), library)
-    kernel.unlink()
+    for file in kernel:
+        file.unlink()
     # The entry keeps the C code of the model, but not the headers of the runtime, a third of its size.
     for name in sources.files:
         if name.endswith(".h") and name != f"{sources.name}.h":
             (work / name).unlink()
+
+
+def _compile_kernel(job: Job, sources: Sources, work: Path, submit: Submit) -> list[Path]:
+    """Compile the kernel, a long one in several pieces at the same time; returns the object files."""
+    text = sources.text(sources.kernel)
+    flags = (*job.options.common, *(job.options.of_long_kernels if has_long_functions(text) else job.options.kernel))
+    texts = pieces(text, processors())
+    if len(texts) == 1:
+        files = [work / sources.kernel]
+    else:
+        files = [work / f"piece_{k}.c" for k in range(len(texts))]
+        write_files({file.name: piece for file, piece in zip(files, texts, strict=True)}, work)
+    objects = [file.with_suffix(".o") for file in files]
+    running = [
+        submit(compile_object, job.toolchain, flags, file, target, [str(work)])
+        for file, target in zip(files[1:], objects[1:], strict=True)
+    ]
+    compile_object(job.toolchain, flags, files[0], objects[0], [str(work)])
+    for compilation in running:
+        compilation.result()
+    for file in files:
+        if file.name != sources.kernel:
+            file.unlink()
+    return objects
 
 
 def _wrapper_folder(job: Job, available: Mapping[str, str]) -> Path:
