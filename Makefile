@@ -68,4 +68,4 @@ $(VENV)/targets.stamp: $(VENV)/dev.stamp
 	touch $(VENV)/demo.stamp $(VENV)/dev.stamp $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) kanegen/backends/cython/module_*.so build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,7 @@
-"""The stages of a build in order: model, equations, program, sources, extension, solver."""
+"""The stages of a build in order: model, equations, program, sources, extension, solver.
+
+The stages that derive and generate are imported when they are needed: a model from the cache needs neither.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,25 @@ import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from kanegen.backends.cython import CompilerOptions, c_sources
+from kanegen.backends.cython.extension import c_sources
+from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.backends.protocol import Generated, Request
 from kanegen.backends.registry import backend as backend_named
-from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
-from kanegen.derivation import Equations, fingerprint, lower_model
+from kanegen.derivation import fingerprint, lower_model
 from kanegen.errors import BuildError, brief
 from kanegen.forms import AUTO
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.model.stabilization import require_stabilization
-from kanegen.program.assemble import assemble, selected
-from kanegen.program.builder import Functions
 from kanegen.program.options import BuildOptions, Scope
 from kanegen.progress import activity
 from kanegen.solve import Solver
+
+if TYPE_CHECKING:
+    from kanegen.derivation import Equations
+    from kanegen.program.builder import Functions
 
 
 def build(
@@ -86,10 +92,14 @@ def _request(model: Model, options: BuildOptions) -> Request:
     digest = fingerprint(system, repr(options))
 
     def derive() -> Generated:
+        from kanegen.derivation import Equations
+
         with activity(f"deriving the equations of {model.name!r}"), _without_collections():
             return generate(Equations(system), options)
 
     def derive_more(form: str, names: tuple[str, ...]) -> Generated:
+        from kanegen.derivation import Equations
+
         with activity(f"deriving {', '.join(names)} of {model.name!r}"), _without_collections():
             # Another graph than that of the first program, so that the code does not depend on what was derived before.
             return generate(Equations(lower_model(model)), BuildOptions(form, names, Scope.LATER))
@@ -123,15 +133,20 @@ def generate(
     equations: Equations, options: BuildOptions, more: Callable[[Functions], None] = lambda functions: None
 ) -> Generated:
     """The program of a model, with the description that a solver needs. ``more`` adds functions to the program."""
+    from kanegen.codegen.describe import describe
+    from kanegen.program.assemble import assemble, selected
+
     if options.form == AUTO:
         form, equations = selected(equations)
         options = replace(options, form=form)
     program, form = assemble(equations, options, more)
-    return Generated(program, Description.of(equations, program, form), f"form {form}")
+    return Generated(program, describe(equations, program, form), f"form {form}")
 
 
 def sources_of(model: Model, form: str = "auto", functions: str | Iterable[str] | None = None) -> Sources:
     """The generated C sources of a model; neither the cache nor a compiler is used."""
+    from kanegen.derivation import Equations
+
     options = BuildOptions.of(form, functions)
     system = lower_model(model)
     return c_sources(generate(Equations(system), options), fingerprint(system, repr(options)))

@@ -3,8 +3,8 @@
 # distutils: define_macros=NPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION
 """A compiled mechanical model: evaluation and integration.
 
-This file does not depend on the model, which describes itself through ``kg_get_model`` (kg_model.h). NAME, DIGEST,
-COORDINATES, SPEEDS, STATES, INPUTS, PARAMETERS, N_GAINS and FUNCTIONS (name to shape) describe the compiled model.
+This file does not depend on the model, which describes itself (kg_model.h). NAME, DIGEST, COORDINATES, SPEEDS, STATES,
+INPUTS, PARAMETERS, N_GAINS and FUNCTIONS (name to shape) describe the compiled model.
 """
 
 from collections.abc import Mapping as _Mapping
@@ -21,7 +21,12 @@ class SolveError(RuntimeError):
     """A state or an argument for which the equations cannot be evaluated or integrated."""
 
 
+{% if has.is_shared %}
+# The kernel is a library of its own; kanegen writes the address of its description here before it runs this code.
+cdef const kg_model *MODEL = <const kg_model *><size_t>globals()["MODEL_ADDRESS"]
+{% else %}
 cdef const kg_model *MODEL = kg_get_model()
+{% endif %}
 cdef int N_S = kg_count_states(MODEL)  # additional states, the last values of r
 cdef int FIRST_STATE = MODEL.n_r + MODEL.n_hidden - N_S
 
@@ -56,7 +61,9 @@ STATES = _names(MODEL.inputs + FIRST_STATE, N_S) if N_S else ()
 HIDDEN = tuple([f"hidden input {i}" for i in range(MODEL.n_hidden - N_S)]) + STATES
 PARAMETERS = _names(MODEL.parameters, MODEL.n_p)
 N_GAINS = MODEL.n_g
-MODEL_ADDRESS = <size_t>MODEL  # for other compiled code of the same model (kg_batch.h)
+{% if not has.is_shared %}
+MODEL_ADDRESS = <size_t>MODEL  # for other compiled code of the same model
+{% endif %}
 FUNCTIONS = {
     MODEL.functions[i].name.decode(): _shape(&MODEL.functions[i]) for i in range(MODEL.n_functions)
 }

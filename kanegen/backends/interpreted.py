@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn, Unpack, cast
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.backends.cython import c_sources
+from kanegen.backends.cython.extension import c_sources
 from kanegen.backends.parts import remember, request_of
 from kanegen.backends.protocol import DeriveMore, Evaluator, Generated, Request, RunOptions
 from kanegen.codegen.description import Description

@@ -11,7 +11,7 @@ from kanegen.backends.protocol import Backend
 from kanegen.errors import BuildError, brief
 
 BACKENDS: Final[Mapping[str, str]] = MappingProxyType(
-    {"cython": "kanegen.backends.cython", "interpreted": "kanegen.backends.interpreted"}
+    {"cython": "kanegen.backends.cython.extension", "interpreted": "kanegen.backends.interpreted"}
 )
 """Name of a back end, and the module that contains its function ``build_model``."""
 

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
-import kanegen
-from kanegen.bench import probe
 from kanegen.bench.batch import ROWS as BATCH_ROWS
 from kanegen.bench.batch import batch_cost
 from kanegen.bench.ensemble import MOTIONS, ensemble_cost
@@ -35,8 +27,8 @@ from kanegen.bench.pair import (
 )
 from kanegen.bench.peers import PeerError, apply_kanes_method, build_from_kane
 from kanegen.bench.sampling import sample_cost
+from kanegen.bench.startup import measure_startup
 from kanegen.bench.tables import make_table, number_text, seconds_text
-from kanegen.bench.timing import timed
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError
 from kanegen.pipeline import sources_of
@@ -100,36 +92,20 @@ class Result:
         return self.target.verdict(self.measured) if self.judged else "not judged"
 
 
-def measure_startup(first: Path, following: Path, repetitions: int) -> tuple[float, float, float, dict[str, float]]:
-    """Measure waiting times in new processes, in seconds: the first one once, the others as the least of several.
-
-    They are the time of a whole process, interpreter and imports included, that builds the ``first`` model with an
-    empty cache; of building the ``following`` model in such a process; of loading the first model from the cache after
-    all imports; and of importing SymPy, NumPy and kanegen. Raises `BuildError` with the output of a process that fails.
-    """
-    with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as folder:
-        cache = Path(folder) / "cache"
-        _, seconds = timed(partial(_run_probe, (first,), cache))
-        warm = [_run_probe((first,), cache) for _ in range(repetitions)]
-        # Each copy of the cache has the wrapper and the first model, but not the second one.
-        copies = [shutil.copytree(cache, Path(folder) / f"copy{k}") for k in range(repetitions)]
-        pairs = [_run_probe((first, following), copy) for copy in copies]
-    second = min(float(run["builds"][1]["build"]) for run in pairs)
-    cached = min(float(run["builds"][0]["build"]) for run in warm)
-    return seconds, second, cached, {name: min(run[name] for run in warm) for name in ("sympy", "numpy", "kanegen")}
+def small_examples(folder: Path) -> Iterator[ModelFile]:
+    """The small models on which flags of the compiler are judged: `CONSTRAINED`, and two chains of two links."""
+    for name, options in (*CONSTRAINED, ("n_link_pendulum", {"n": 2}), ("spatial_chain", {"n": 2})):
+        yield _example(folder, name, options)
 
 
-def _run_probe(files: Sequence[Path], cache: Path) -> dict[str, Any]:
-    # -P excludes the probe's folder from the path of its process; a checkout that is not installed needs PYTHONPATH.
-    package_parent = str(Path(kanegen.__file__).parents[1])
-    search_path = os.pathsep.join(filter(None, (package_parent, os.environ.get("PYTHONPATH"))))
-    environment = {**os.environ, "KANEGEN_CACHE_DIR": str(cache), "PYTHONPATH": search_path}
-    command = [sys.executable, "-P", probe.__file__, *(str(file.resolve()) for file in files)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise BuildError("a process that measures start-up failed", command=command, stderr=done.stderr)
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
+def _example(folder: Path, name: str, options: dict[str, Any]) -> ModelFile:
+    path = folder / f"{name}.py"
+    if not path.is_file():
+        raise BuildError(
+            f"the benchmark needs the example {path}, which is not there; run it in a checkout of "
+            "kanegen or name the folder with --examples"
+        )
+    return read_model_file(path, options=options)
 
 
 @dataclass(frozen=True)
@@ -156,13 +132,7 @@ class Benchmark:
         )
 
     def _file(self, name: str, **options: Any) -> ModelFile:
-        path = self.examples / f"{name}.py"
-        if not path.is_file():
-            raise BuildError(
-                f"the benchmark needs the example {path}, which is not there; run it in a checkout of "
-                "kanegen or name the folder with --examples"
-            )
-        return read_model_file(path, options=options)
+        return _example(self.examples, name, options)
 
     @cache  # noqa: B019  (a process has one benchmark)
     def _pair(self, name: str, **options: Any) -> Pair:
@@ -253,17 +223,20 @@ class Benchmark:
 
     def _startup(self) -> list[Result]:
         disk, crank = (self.examples / f"{name}.py" for name in ("rolling_disk", "slider_crank"))
-        first, following, cached, imported = measure_startup(disk, crank, STARTS)
-        imports = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in imported.items())
+        times = measure_startup(disk, crank, STARTS)
+        imports = ", ".join(f"{name} {seconds_text(seconds)}" for name, seconds in times.imports.items())
+        imported = times.imports["kanegen"]
         without = f"kanegen.build in a new process; imports not included ({imports})"
         small = self._file("rolling_disk")
         reading, checking = build_from_kane(apply_kanes_method(small.model, small.start()))
-        share, times = 100.0 * checking / reading, f"{seconds_text(checking)} of {seconds_text(reading)}"
+        share, took = 100.0 * checking / reading, f"{seconds_text(checking)} of {seconds_text(reading)}"
+        module = "its Python module from the installation" if times.is_installed else "its Python module compiled too"
         return [
-            Result("checking velocities against positions", share, Target(10.0, 5.0, "%"), f"rolling_disk, {times}"),
-            Result("first model on a machine", first, Target(8.0, 4.0, "s"), "rolling_disk, a whole process"),
-            Result("the next model", following, Target(0.6, 0.3, "s"), "slider_crank, kanegen.build"),
-            Result("a model from the cache", 1e3 * cached, Target(50.0, 20.0, "ms"), without),
+            Result("checking velocities against positions", share, Target(10.0, 5.0, "%"), f"rolling_disk, {took}"),
+            Result("first model on a machine", times.first, Target(2.0, 1.2, "s"), f"rolling_disk, {module}"),
+            Result("the next model", times.following, Target(0.4, 0.2, "s"), "slider_crank, kanegen.build"),
+            Result("a model from the cache", 1e3 * times.cached, Target(15.0, 8.0, "ms"), without),
+            Result("import kanegen", 1e3 * imported, Target(120.0, 60.0, "ms"), "after SymPy and NumPy"),
         ]
 
     def _integration(self) -> list[Result]:

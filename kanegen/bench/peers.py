@@ -23,8 +23,8 @@ from sympy.printing.c import C99CodePrinter
 
 from kanegen.arrays import Array
 from kanegen.bench.timing import start_states, timed, timed_library
-from kanegen.codegen.printer import comment
 from kanegen.codegen.sources import render, runtime_headers
+from kanegen.codegen.text import comment
 from kanegen.errors import KanegenError, SolveError
 from kanegen.graph.ranks import pivoted_columns, unit_rows
 from kanegen.model import Model

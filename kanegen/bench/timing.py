@@ -155,10 +155,11 @@ def check_agreement(name: str, sides: Mapping[str, Array]) -> None:
             )
 
 
-def timed_library(files: Mapping[str, str], kernel: str) -> ctypes.CDLL:
-    """Compile the C file ``kernel`` of ``files`` and the timing loop with kanegen's own flags, link and load them.
+def timed_library(files: Mapping[str, str], kernel: str, kernel_flags: Sequence[str] | None = None) -> ctypes.CDLL:
+    """Compile the C file ``kernel`` of ``files`` and the timing loop, link and load them.
 
-    Kernel and loop are separate objects, so that no call is inlined. Raises `BuildError`.
+    Flags of the kernel are kanegen's own if None. Kernel and loop are separate objects, so that no call is inlined.
+    Raises `BuildError`.
     """
     options, tools = toolchain.CompilerOptions(), toolchain.find_toolchain()
     with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as name:
@@ -166,7 +167,7 @@ def timed_library(files: Mapping[str, str], kernel: str) -> ctypes.CDLL:
         write_files({**files, "bench_timing.c": render("bench_timing.c.jinja")}, folder)
         objects = [str(folder / "kernel.o"), str(folder / "timing.o")]
         for source, target in zip((kernel, "bench_timing.c"), objects, strict=True):
-            flags = (*options.common, *options.kernel)
+            flags = (*options.common, *(options.kernel if kernel_flags is None else kernel_flags))
             toolchain.compile_object(tools, flags, folder / source, Path(target), [str(folder)])
         library = folder / f"{Path(kernel).stem}_timed.so"
         processes.run(toolchain.link_command(tools, options, objects, str(library)), folder=folder)

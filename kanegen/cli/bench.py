@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from kanegen.bench.flags import flags_table, measure_flags
 from kanegen.bench.forms import example_files, forms_table, measure_forms
 from kanegen.bench.modelfile import ModelFile
-from kanegen.bench.numbers import Benchmark, numbers_table
+from kanegen.bench.numbers import Benchmark, numbers_table, small_examples
 from kanegen.bench.pair import comparison_table, derive_seconds, evaluate_pair, integrate_pair, make_pair
 from kanegen.bench.timing import machine_lines
 from kanegen.cli.arguments import model_argument, print_line, time_option
@@ -18,6 +19,7 @@ from kanegen.progress import activity
 QUICK_LINKS, FULL_LINKS = 4, 6
 FULL = f"Without FILE: derive {FULL_LINKS} links by KanesMethod (a minute or two), not {QUICK_LINKS}."
 FORMS = "Time the right-hand side of FILE, or of the examples, in every form of the equations."
+FLAGS = "Time the right-hand side of FILE, or of the small examples, with other flags of the compiler."
 
 
 @click.command()
@@ -26,6 +28,7 @@ FORMS = "Time the right-hand side of FILE, or of the examples, in every form of 
 @click.option("--rounds", type=click.IntRange(min=1), default=25, show_default=True, help="Interleaved repetitions.")
 @click.option("--full", is_flag=True, help=FULL)
 @click.option("--forms", is_flag=True, help=FORMS)
+@click.option("--flags", is_flag=True, help=FLAGS)
 @click.option(
     "--examples",
     type=click.Path(path_type=Path, file_okay=False),
@@ -33,18 +36,23 @@ FORMS = "Time the right-hand side of FILE, or of the examples, in every form of 
     show_default=True,
     help="Without FILE: the folder of the example models.",
 )
-def bench(file: ModelFile | None, duration: float, rounds: int, full: bool, forms: bool, examples: Path) -> None:
+def bench(
+    file: ModelFile | None, duration: float, rounds: int, full: bool, forms: bool, flags: bool, examples: Path
+) -> None:
     """Compare with SymPy and SciPy.
 
     With FILE: this model in pure Python (KanesMethod, lambdify, solve_ivp) against the compiled solver, which
     also integrates --time seconds of motion. Without FILE: the table of measured numbers and their targets. With
-    --forms: all forms of the equations, and the one that form="auto" selects.
+    --forms: all forms of the equations, and the one that form="auto" selects. With --flags: what the flags of the C
+    compiler contribute.
     """
     console = Console()
     for line in machine_lines():
         print_line(line)
     if forms:
         _forms(console, file, examples, rounds)
+    elif flags:
+        _flags(console, file, examples, rounds)
     elif file is None:
         _numbers(console, examples, FULL_LINKS if full else QUICK_LINKS, rounds)
     else:
@@ -67,6 +75,14 @@ def _forms(console: Console, file: ModelFile | None, examples: Path, rounds: int
         with activity(each.model.name, delay=0.0):
             rows.append(measure_forms(each, rounds))
     console.print(forms_table(rows))
+
+
+def _flags(console: Console, file: ModelFile | None, examples: Path, rounds: int) -> None:
+    rows = []
+    for each in small_examples(examples) if file is None else [file]:
+        with activity(each.model.name, delay=0.0):
+            rows.append(measure_flags(each, rounds))
+    console.print(flags_table(rows))
 
 
 def _comparison(console: Console, file: ModelFile, duration: float, rounds: int) -> None:

@@ -75,7 +75,7 @@ def build(file: ModelFile, **options: Any) -> None:
 )
 @click.option("--name", help="Prefix of files and C symbols.  [default: the name of the model]")
 @click.option("--precision", default="double", show_default=True, help=f"Scalar type: {', '.join(PRECISIONS)}.")
-@click.option("--math", default="libm", show_default=True, help=f"Sines and cosines: {', '.join(MATHS)}.")
+@click.option("--math", default=MATHS[0], show_default=True, help=f"Sines and cosines: {', '.join(MATHS)}.")
 @click.option(
     "--method", default="auto", show_default=True, help=f"Method of the step: auto, {', '.join(STEP_METHODS)}, none."
 )

@@ -29,6 +29,7 @@ from kanegen.backends.cython.toolchain import (
     find_toolchain,
     link_command,
 )
+from kanegen.backends.cython.wrapper import has_installed_wrapper
 from kanegen.cli.arguments import print_line
 from kanegen.cli.build import size_text
 from kanegen.errors import BuildError
@@ -163,7 +164,10 @@ def cache() -> Iterator[Finding]:
     free = shutil.disk_usage(folder.root).free
     advice = "less than 50 MB: free disk space, or set KANEGEN_CACHE_DIR to a folder elsewhere" if free < 5e7 else ""
     yield Finding("free disk space", size_text(free), advice)
-    first = not any(entry.kind == "wrappers" for entry in entries)
-    yield Finding(
-        "Python module", "compiled with the first model, which takes some seconds longer" if first else "compiled"
-    )
+    if has_installed_wrapper():
+        state = "compiled at the installation"
+    elif any(entry.kind == "wrappers" for entry in entries):
+        state = "compiled on this machine"
+    else:
+        state = "compiled with the first model, which takes some seconds longer"
+    yield Finding("Python module", state)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kanegen.backends.cython import CompilerOptions
+from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.bench.modelfile import ModelFile
 from kanegen.cli.arguments import (
     assignments_option,

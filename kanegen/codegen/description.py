@@ -5,30 +5,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, cached_property
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from kanegen.codegen.sources import Sources
-from kanegen.derivation import Equations
-from kanegen.derivation.control.control_constraints import ControlledMotion
-from kanegen.derivation.control.servo import servo_equations
-from kanegen.derivation.momenta import Momenta
 from kanegen.errors import BuildError
-from kanegen.model.checks.symbols import spare_parameters
 from kanegen.model.contacts import Event
 from kanegen.model.expressions import symbol_name
-from kanegen.model.inputs import Input, InputLayout
+from kanegen.model.inputs import InputLayout
 from kanegen.model.laws import Value
 from kanegen.model.records import FrozenMapping
-from kanegen.program.builder import mass_function
-from kanegen.program.functions.consistency import ENERGY, no_motion, why_not
-from kanegen.program.functions.contacts import contact_table
-from kanegen.program.functions.controls import path_controls
-from kanegen.program.passes.count import operation_count
-from kanegen.program.passes.lower import reads
-from kanegen.program.records import ContactEntry, Program
+from kanegen.program.records import ContactEntry
 
 DESCRIPTION_FILE = "description.json"
 """Path of the description within the sources, so that a cached build needs no derivation."""
@@ -51,13 +40,6 @@ class LawLabel:
     sample_time: float | None
     delay: float
 
-    @classmethod
-    def of(cls, item: Input) -> LawLabel | None:
-        """The law of an input; None if it has none."""
-        if item.law is None:
-            return None
-        return cls(str(item.law), tuple(item.limits), tuple(item.switches), item.sample_time, item.delay or 0.0)
-
 
 @dataclass(frozen=True)
 class InputSlot:
@@ -67,15 +49,6 @@ class InputSlot:
     default: float | None = None
     rate_of: int | None = None
     law: LawLabel | None = None
-
-    @classmethod
-    def of(cls, equations: Equations, names: tuple[str, ...]) -> tuple[InputSlot, ...]:
-        """The inputs of a model, with their names in the program."""
-        inputs = equations.model.inputs
-        slots = {item.symbol: k for k, item in enumerate(inputs)}
-        rate_of = {slots[item.rate]: k for k, item in enumerate(inputs) if item.rate in slots}
-        named = enumerate(zip(names, inputs, strict=True))
-        return tuple(cls(name, item.default, rate_of.get(k), LawLabel.of(item)) for k, (name, item) in named)
 
 
 @dataclass(frozen=True)
@@ -91,12 +64,6 @@ class FunctionEntry:
     inputs: tuple[int, ...]
     fallible_constants: tuple[int, ...] = ()
 
-    @classmethod
-    def of(cls, program: Program) -> FrozenMapping[str, FunctionEntry]:
-        """The functions of a program that are called from outside."""
-        read, functions = reads(program), (f for f in program.functions if not f.internal)
-        return FrozenMapping((f.name, cls(operation_count(f, program.constants), *read[f.name])) for f in functions)
-
 
 @dataclass(frozen=True)
 class ConstraintLabels:
@@ -110,19 +77,6 @@ class ConstraintLabels:
     velocities: tuple[str, ...] = ()
     n_holonomic: int = 0
     n_nonholonomic: int = 0
-
-    @classmethod
-    def of(cls, equations: Equations) -> ConstraintLabels:
-        """The constraints of a model."""
-        constraints = equations.constraints
-        rates = tuple(f"d/dt ({row.label})" for row in constraints.holonomic)
-        return cls(
-            rows=tuple(row.label for row in constraints.rows),
-            positions=tuple(item.label for item in constraints.positions),
-            velocities=(*rates, *(row.label for row in constraints.nonholonomic)),
-            n_holonomic=len(constraints.holonomic),
-            n_nonholonomic=len(constraints.nonholonomic),
-        )
 
     @property
     def n_gains(self) -> int:
@@ -146,18 +100,6 @@ class ContactLabels:
     rows: tuple[str, ...] = ()
     values: tuple[Value, ...] = ()
     table: tuple[ContactEntry, ...] = ()
-
-    @classmethod
-    def of(cls, equations: Equations) -> ContactLabels:
-        """The contacts of a model."""
-        values = []
-        for contact in equations.model.resolved_contacts:
-            for value in contact.run_values():
-                expression = str(value.expression)
-                what = value.name if expression == value.name else f"{value.name} = {expression}"
-                name = f"contact {contact.name!r} has {what}"
-                values.append(replace(value, name=name, expression=expression))
-        return cls(equations.model.contact_rows, tuple(values), contact_table(equations.model))
 
 
 @dataclass(frozen=True)
@@ -194,17 +136,6 @@ class ServoLabels:
     orders: tuple[int, ...]
     free: bool
 
-    @classmethod
-    def of(cls, equations: Equations) -> ServoLabels | None:
-        """The servo-constraints of a model; None without."""
-        servo = equations.model.servo
-        if servo is None:
-            return None
-        rows = equations.once(servo_equations)
-        slots = rows.controls.slots
-        limits = servo.limits or ((-math.inf, math.inf),) * len(slots)
-        return cls(slots, limits, rows.labels, orders=tuple(map(len, servo.theta)), free=servo.y is None)
-
 
 @dataclass(frozen=True)
 class ControlLevel:
@@ -221,14 +152,6 @@ class ControlConstraintLabels:
 
     states: tuple[int, ...]
     levels: tuple[ControlLevel, ...]
-
-    @classmethod
-    def of(cls, equations: Equations) -> ControlConstraintLabels | None:
-        """The control constraints of a model; None without."""
-        motion = equations.once(ControlledMotion.of)
-        if motion is None:
-            return None
-        return cls(motion.slots, tuple(ControlLevel(x.label, x.held, x.decays) for x in motion.levels))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,41 +202,6 @@ class Description:
                 f"the description of the model {self.name!r} is inconsistent: dependent {self.dependent} and "
                 f"independent {self.independent} speeds are not all {len(self.speeds)} speeds"
             )
-
-    @classmethod
-    def of(cls, equations: Equations, program: Program, form: str) -> Description:
-        """The description of a model, from its equations and its program."""
-        model = equations.model
-        functions = FunctionEntry.of(program)
-        no_integrals = {name: why_not(equations, name) for name in (ENERGY, *equations.outputs)}
-        no_motions = {name: no_motion(equations, name) for name in equations.outputs}
-        return cls(
-            name=model.name,
-            form=form,
-            coordinates=program.symbols.coordinates,
-            speeds=program.symbols.speeds,
-            parameters=program.symbols.parameters,
-            spare_parameters=tuple(sorted(map(symbol_name, spare_parameters(model)))),
-            input_slots=InputSlot.of(equations, program.symbols.inputs),
-            states=program.symbols.states,
-            dependent=equations.partition.dependent if equations.has_partition else (),
-            independent=equations.partition.independent if equations.has_partition else (),
-            constraints=ConstraintLabels.of(equations),
-            contacts=ContactLabels.of(equations),
-            impulses=tuple(model.impulses),
-            events=tuple(map(EventLabel.of, model.events)),
-            servo=ServoLabels.of(equations),
-            control_constraints=ControlConstraintLabels.of(equations),
-            path_controls=path_controls(equations) if "control_forces" in functions else (),
-            mass=mass_function(model),
-            functions=functions,
-            deferred=program.deferred,
-            unavailable=FrozenMapping(program.unavailable),
-            outputs=FrozenMapping((name, quantity.shape) for name, quantity in equations.outputs.items()),
-            no_integrals=FrozenMapping((name, reason) for name, reason in no_integrals.items() if reason),
-            no_motions=FrozenMapping((name, reason) for name, reason in no_motions.items() if reason),
-            cyclic_coordinates=Momenta(equations).cyclic_coordinates if form == "hamilton" else (),
-        )
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Final, NamedTuple
 
-from kanegen.codegen.printer import Printer, comment, literal, string, wrapped
+from kanegen.codegen.printer import Printer
+from kanegen.codegen.text import comment, literal, string, wrapped
 from kanegen.precision import DOUBLE, Precision
 from kanegen.program.passes.count import operation_count
 from kanegen.program.passes.lower import Value
@@ -299,7 +300,7 @@ class _Writer:
         return [line, f"kept[{self._kept[value]}] = z{let.number};"]
 
     def _gather(self, gather: Gather) -> list[str]:
-        length = f"KG_PADDED({len(gather.angles)})"
+        length = len(gather.angles)
         return [
             f"const kg_real angle[{length}] = {{",
             *(f"    {self._printer.expression(angle)}," for angle in gather.angles),

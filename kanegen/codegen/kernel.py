@@ -7,8 +7,8 @@ from itertools import chain
 
 from kanegen._version import __version__
 from kanegen.codegen.functions import Calls, body, entries
-from kanegen.codegen.printer import comment, stem
 from kanegen.codegen.sources import Sources, render, runtime_headers
+from kanegen.codegen.text import comment, stem
 from kanegen.errors import BuildError
 from kanegen.graph.derivatives import reachable
 from kanegen.graph.functions import Spline

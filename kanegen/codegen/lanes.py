@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from kanegen._version import __version__
-from kanegen.codegen.methods.table import METHODS
-from kanegen.codegen.printer import string
+from kanegen.codegen.methods.files import METHODS
 from kanegen.codegen.sources import Sources, include_closure, render, runtime_headers
+from kanegen.codegen.text import string
 from kanegen.errors import BuildError
 from kanegen.resources import template_folder
 

@@ -6,19 +6,15 @@ Templates contain layout only; Python code decides what they print. Unknown name
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, Final
 
-from kanegen.codegen.methods import tableaux
-from kanegen.codegen.methods.table import IMPLICIT, METHODS
-from kanegen.codegen.printer import comment, literal, string
+from kanegen.codegen.methods.table import IMPLICIT, NAMES
 from kanegen.codes import REGULARIZED, ContactLaw, EventKind, Mode, Paradox, Status
 from kanegen.errors import BuildError
 from kanegen.resources import template_folder
@@ -111,16 +107,15 @@ def _check_path(path: str) -> None:
 
 RUNTIME = "runtime"
 _INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.MULTILINE)
-LINE_WIDTH = 118
-LITERAL_WIDTH = 90
-"""Width at which a long string literal continues on the next line."""
 
 
 @cache
 def environment() -> Any:
     """The ``jinja2.Environment`` that renders every template; created once per process."""
-    # A model from the cache needs no templates.
+    # A model from the cache needs no templates and no coefficients.
     from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    from kanegen.codegen import filters
 
     result = Environment(
         loader=FunctionLoader(_template_text),
@@ -129,10 +124,7 @@ def environment() -> Any:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    result.filters.update(
-        comment=comment, cstring=string, number=literal, literal=tableaux.literal, terms=tableaux.terms
-    )
-    result.filters.update(node=node, sum_of=sum_of, used_columns=used_columns, c_text=c_text, fill=fill)
+    result.filters.update(filters.FILTERS)
     return result
 
 
@@ -148,7 +140,7 @@ def render(template: str, **context: object) -> str:
     return text
 
 
-def runtime_headers(methods: Iterable[str] = tuple(METHODS)) -> dict[str, str]:
+def runtime_headers(methods: Iterable[str] = NAMES) -> dict[str, str]:
     """Every header of the C runtime, file name to text, sorted; headers of codes and methods are rendered.
 
     ``methods``: names of the integration methods that the headers contain.
@@ -158,6 +150,8 @@ def runtime_headers(methods: Iterable[str] = tuple(METHODS)) -> dict[str, str]:
 
 @cache
 def _runtime_headers(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    from kanegen.codegen.methods.files import METHODS
+
     entries = (template_folder() / RUNTIME).iterdir()
     headers = {entry.name: entry.read_text(encoding="utf-8") for entry in entries if entry.name.endswith(".h")}
     methods = [METHODS[name] for name in names]
@@ -193,43 +187,6 @@ def include_closure(files: Mapping[str, str], available: Mapping[str, str]) -> d
     return dict(sorted(included.items()))
 
 
-def fill(text: str, first: str, rest: str) -> str:
-    """The text in lines of a C comment, which begin with ``first``, then ``rest``."""
-    return textwrap.fill(
-        text, LINE_WIDTH, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
-    )
-
-
-def sum_of(weights: Iterable[tuple[int, Fraction]], operand: str, indent: int) -> str:
-    """A weighted sum in C, wrapped; ``operand`` is the text of an operand with ``%d`` for its number, from 1."""
-    pieces = [f"{'-' if w < 0 else '+'} {tableaux.literal(abs(w))} * {operand % (j + 1)}" for j, w in weights]
-    pieces[0] = pieces[0].removeprefix("+ ").replace("- ", "-", 1)
-    lines = [pieces[0]]
-    for piece in pieces[1:]:
-        if indent + len(lines[-1]) + len(piece) < LINE_WIDTH:
-            lines[-1] += f" {piece}"
-        else:
-            lines.append(piece)
-    return f"\n{' ' * indent}".join(lines)
-
-
-def used_columns(rows: Iterable[Sequence[Fraction]]) -> list[int]:
-    """Indices at which at least one of the rows has a nonzero weight."""
-    return sorted({j for row in rows for j, _ in tableaux.terms(tuple(row))})
-
-
-def c_text(text: str, indent: int) -> str:
-    """A C string literal of printable ASCII; a long literal continues on further, indented lines."""
-    lines = textwrap.wrap(text, LITERAL_WIDTH, break_long_words=False)
-    quoted = [line.replace("\\", "\\\\").replace('"', '\\"') for line in lines]
-    return ("\n" + " " * indent).join(f'"{line}{" " * (k < len(lines) - 1)}"' for k, line in enumerate(quoted))
-
-
-def node(c: Fraction) -> str:
-    """The product of a node and the step size in C."""
-    return "h" if c == 1 else f"{tableaux.literal(c)} * h"
-
-
 def _template_text(name: str) -> str | None:
     entry = template_folder() / name
     return entry.read_text(encoding="utf-8") if entry.is_file() else None
@@ -251,12 +208,16 @@ class Features:
         Inverse dynamics along a motion.
     methods
         Names of the integration methods.
+    is_shared
+        The module serves all models: it is given the address of the description of a kernel, which is a library of its
+        own. Otherwise it is linked with the kernel.
     """
 
     events: bool = True
     impulses: bool = True
     inverse: bool = True
-    methods: tuple[str, ...] = tuple(METHODS)
+    methods: tuple[str, ...] = NAMES
+    is_shared: bool = False
 
     @property
     def implicit_methods(self) -> bool:
@@ -264,12 +225,13 @@ class Features:
         return any(name in IMPLICIT for name in self.methods)
 
 
-EVERYTHING: Final = Features()
+SHARED: Final = Features(is_shared=True)
+"""The module that kanegen compiles and loads itself."""
 
 _MODULE_FILE = re.compile(r'^ *#?(?:include|cdef extern from) "(module_[^"]+)"', re.MULTILINE)
 
 
-def wrapper_files(features: Features = EVERYTHING) -> dict[str, str]:
+def wrapper_files(features: Features = SHARED) -> dict[str, str]:
     """The source of the Python module with these features, without the kernel: file name to text.
 
     These are the Cython module, the C files compiled with it, and the files that they include.
@@ -285,7 +247,13 @@ def wrapper_files(features: Features = EVERYTHING) -> dict[str, str]:
 
 
 @cache
-def wrapper_digest() -> str:
-    """SHA-256 of the templates of the module with all features; rendering them would take longer than loading."""
+def wrapper_templates() -> Mapping[str, str]:
+    """The templates of the module, file name to text."""
     names = sorted(item.name for item in template_folder().iterdir() if item.name.startswith("module"))
-    return files_digest({"features": repr(EVERYTHING), **{name: _template_text(name) or "" for name in names}})
+    return {name: _template_text(name) or "" for name in names}
+
+
+@cache
+def wrapper_digest() -> str:
+    """SHA-256 of the templates of the shared module; rendering them would take longer than loading."""
+    return files_digest({"features": repr(SHARED), **wrapper_templates()})

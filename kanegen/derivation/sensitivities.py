@@ -26,9 +26,7 @@ from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.forces.generalized import GeneralizedForces
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.graph import Graph, Identities, Node, Tangent, count_operations, gradient, substitute
-
-MULTIPLIER: Final = "lambda"
-"""The argument of the contact multipliers, which are hidden inputs."""
+from kanegen.model.inputs import MULTIPLIER
 
 ARGUMENTS: Final = ("q", "u", "s", "r", "p", "t", MULTIPLIER)
 """Arguments with respect to which q', u' and s' are differentiated."""

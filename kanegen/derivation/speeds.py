@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from kanegen.derivation.algebra import solve_linear
-from kanegen.derivation.forces.inertia import inertia_of
 from kanegen.derivation.geometry.system import FORMER, System, Variables
 from kanegen.errors import DerivationError, ModelError, brief
 from kanegen.graph import Graph, Identities, Lowering, Node, gradient, substitute
@@ -104,6 +103,8 @@ def factors(former: System) -> Factors:
     DerivationError
         If Q is singular, naming the speed that moves no mass independently of the others.
     """
+    from kanegen.derivation.forces.inertia import inertia_of  # most models need it only when they are derived
+
     graph, before = former.graph, former.model
     identities = Identities(graph)
     Q = [list(identities.canonical(row)) for row in inertia_of(former).matrix()]

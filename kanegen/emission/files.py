@@ -146,7 +146,7 @@ class ProjectFiles:
         """The macros that select the scalar type and its functions."""
         return [
             *(["KG_FLOAT"] if self.options.is_float else []),
-            *(["KG_BUILTIN_MATH"] if self.options.builtin_math else []),
+            *(["KG_LIBM_MATH"] if self.options.libm_math else []),
         ]
 
     def _runtime_includes(self) -> list[str]:

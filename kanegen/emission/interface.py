@@ -9,7 +9,7 @@ from math import prod
 
 from kanegen.codegen.description import Description
 from kanegen.codegen.functions import Entry
-from kanegen.codegen.printer import string
+from kanegen.codegen.text import string
 from kanegen.codes import Status
 from kanegen.emission.names import identifiers, member
 from kanegen.program.records import Function, Program

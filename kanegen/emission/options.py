@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kanegen.codegen.methods.table import ADAPTIVE
-from kanegen.codegen.printer import LONGEST_STEM, stem
+from kanegen.codegen.text import LONGEST_STEM, stem
 from kanegen.emission.methods import AUTO, NONE, STEP_METHODS
 from kanegen.errors import BuildError, brief
 from kanegen.precision import PRECISIONS
 
-MATHS: Final = ("libm", "builtin")
-"""Where sines and cosines come from: the C library, or polynomials in the project itself."""
+MATHS: Final = ("builtin", "libm")
+"""Where sines and cosines come from: polynomials in the project itself, as in the solver, or the C library."""
 
 ITERATIONS: Final = 50
 """Iterations for the contact impulses, if no other number is given."""
@@ -57,7 +57,7 @@ class EmitOptions:
 
     name: str
     precision: str = "double"
-    math: str = "libm"
+    math: str = MATHS[0]
     method: str = AUTO
     projections: int | None = None
     iterations: int = ITERATIONS
@@ -89,9 +89,9 @@ class EmitOptions:
         return self.precision == "float"
 
     @property
-    def builtin_math(self) -> bool:
-        """Whether sines and cosines are those of the project."""
-        return self.math == "builtin"
+    def libm_math(self) -> bool:
+        """Whether sines and cosines are those of the C library."""
+        return self.math == "libm"
 
 
 def _checked_name(model_name: str, name: Any) -> str:

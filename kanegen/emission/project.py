@@ -36,7 +36,7 @@ def emit(
     *,
     name: str | None = None,
     precision: str = "double",
-    math: str = "libm",
+    math: str = "builtin",
     method: str = "auto",
     projections: int | None = None,
     iterations: int = ITERATIONS,
@@ -62,7 +62,7 @@ def emit(
     precision
         ``"double"`` or ``"float"``, the scalar type of the C code.
     math
-        ``"libm"`` or ``"builtin"``: sines and cosines of the C library, or of the project itself.
+        ``"builtin"`` or ``"libm"``: sines and cosines of the project itself, as in the solver, or of the C library.
     method
         The method of ``NAME_step``, a key of :data:`kanegen.emission.methods.STEP_METHODS`: ``"auto"`` for the one that
         suits the model, ``"none"`` for a project without a step.

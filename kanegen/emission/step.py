@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kanegen.codegen.description import Description
-from kanegen.codegen.methods.table import METHODS
+from kanegen.codegen.methods.files import METHODS
 from kanegen.emission.example import Stabilized
 from kanegen.emission.interface import Evaluation, Interface
 from kanegen.emission.laws import laws_of

@@ -16,7 +16,7 @@ import sympy
 from sympy.core.function import AppliedUndef
 
 from kanegen.errors import DerivationError
-from kanegen.graph.lower_functions import FUNCTIONS, UnsupportedError, in_known_functions
+from kanegen.graph.lower_functions import C_FUNCTIONS, FUNCTIONS, UnsupportedError, in_known_functions
 from kanegen.graph.nodes import Graph, Node
 
 _LONGEST_QUOTE = 160
@@ -252,6 +252,8 @@ def _rule_of(cls: type) -> _Rule | None:
     """The rule of a type: its own, or that of the nearest type it inherits from."""
     if hasattr(cls, "kanegen_function"):
         return _user_function
+    if cls.__module__ == "sympy.codegen.cfunctions" and cls.__name__ in C_FUNCTIONS:
+        return C_FUNCTIONS[cls.__name__]
     return next((_RULES[base] for base in cls.__mro__ if base in _RULES), None)
 
 

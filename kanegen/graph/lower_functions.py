@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol, TypeAlias
 
 import sympy
-from sympy.codegen import cfunctions
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
@@ -149,9 +148,6 @@ FUNCTIONS: Final[dict[type, Rule]] = {
     sympy.Abs: _named("abs"),
     sympy.ceiling: _named("ceil"),
     sympy.log: _log,
-    cfunctions.Cbrt: _named("cbrt"),
-    cfunctions.Sqrt: _named("sqrt"),
-    cfunctions.hypot: _hypot,
     sympy.sec: _one_over("cos"),
     sympy.csc: _one_over("sin"),
     sympy.cot: _cot,
@@ -192,6 +188,9 @@ FUNCTIONS: Final[dict[type, Rule]] = {
     BooleanTrue: lambda lowering, expr: lowering.graph.one,
     BooleanFalse: lambda lowering, expr: lowering.graph.zero,
 }
+
+C_FUNCTIONS: Final[dict[str, Rule]] = {"Cbrt": _named("cbrt"), "Sqrt": _named("sqrt"), "hypot": _hypot}
+"""Functions of ``sympy.codegen.cfunctions`` by name: importing them takes 5 ms, and most models have none."""
 
 
 # -- functions without a rule --------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import sympy
@@ -267,6 +267,10 @@ def _with_acceleration(item: Input, slots: dict[Any, Input], problems: list[str]
             f"{follows}: give one of the two"
         )
     return item
+
+
+MULTIPLIER: Final = "lambda"
+"""The argument of the contact multipliers, which are hidden inputs."""
 
 
 @dataclass(frozen=True)

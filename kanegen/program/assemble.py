@@ -17,7 +17,6 @@ from kanegen.forms import AUTO, FEW_SPEEDS, FORMS, WRITTEN_OUT_LIMIT
 from kanegen.graph import Node
 from kanegen.model.expressions import symbol_name
 from kanegen.program.builder import Functions, FunctionSpec, mass_function
-from kanegen.program.catalogue import CATALOGUE, reason_against
 from kanegen.program.functions.contacts import (
     add_contacts,
     contact_table,
@@ -33,6 +32,7 @@ from kanegen.program.kernels import KERNELS
 from kanegen.program.options import BuildOptions, Scope
 from kanegen.program.passes.count import KERNEL_WEIGHT, RECURSIVE_WEIGHT, cost_estimate, latency, operation_count
 from kanegen.program.passes.lower import hoist
+from kanegen.program.recipes import SPECS, reason_against
 from kanegen.program.records import Function, Program, Symbols
 
 LARGE = 3000
@@ -54,12 +54,12 @@ def assemble(
     form = cheapest(equations) if options.form == AUTO else options.form
     if options.scope is Scope.LATER:
         return _apart(equations, options, form), form
-    of_form = [spec.name for spec in CATALOGUE.values() if form in spec.forms]
+    of_form = [spec.name for spec in SPECS.values() if form in spec.forms]
     model = equations.model
     names = dict.fromkeys((*options.functions, *of_form, *needed_by_events(model), *needed_by_laws(model)))
     if FORMS[form].momenta:
         require_speeds(model, form)
-    functions = Functions(equations, speed_form(equations) if FORMS[form].momenta else form, CATALOGUE, names)
+    functions = Functions(equations, speed_form(equations) if FORMS[form].momenta else form, SPECS, names)
     right_hand_side(functions, stabilized=False)
     if functions.stabilizable:
         right_hand_side(functions, stabilized=True)
@@ -67,9 +67,7 @@ def assemble(
         add_momentum_form(functions, form)
     later = _deferred(functions, names) if options.scope is Scope.FIRST and _is_large(functions, form) else ()
     reasons = {
-        name: reason_against(functions, CATALOGUE[name], form)
-        if name in later
-        else _add(functions, CATALOGUE[name], form)
+        name: reason_against(functions, SPECS[name], form) if name in later else _add(functions, SPECS[name], form)
         for name in names
     }
     add_contacts(functions)
@@ -78,10 +76,10 @@ def assemble(
         control_constraints(functions, motion)
     more(functions)
     # A reason that requires a derivation costs time, so it is found only for functions that the user requested.
-    others = (spec for spec in CATALOGUE.values() if spec.name not in names and not (spec.derives and not spec.forms))
+    others = (spec for spec in SPECS.values() if spec.name not in names and not (spec.derives and not spec.forms))
     reasons |= {spec.name: reason_against(functions, spec, form) for spec in others}
     unavailable = tuple((name, reason) for name, reason in reasons.items() if reason is not None)
-    deferred = tuple(each for name in later if reasons[name] is None for each in _members(functions, CATALOGUE[name]))
+    deferred = tuple(each for name in later if reasons[name] is None for each in _members(functions, SPECS[name]))
     return hoist(replace(program_of(functions), unavailable=unavailable, deferred=deferred)), form
 
 
@@ -101,7 +99,7 @@ def _deferred(functions: Functions, names: Collection[str]) -> tuple[str, ...]:
     switching = model.resolved_contacts or model.events or model.switches or model.impulses
     acting = ["Q", mass_function(model)] if functions.n_c or switching or "integrals" in names else []
     kept = {"rhs", *acting, *needed_by_events(model), *needed_by_laws(model)}
-    specs = (CATALOGUE[name] for name in names if name not in kept and name not in functions.known)
+    specs = (SPECS[name] for name in names if name not in kept and name not in functions.known)
     return tuple(spec.name for spec in specs if spec.on_request and (spec.attribute or spec.name in _MEMBERS))
 
 
@@ -121,14 +119,14 @@ def _members(functions: Functions, spec: FunctionSpec) -> tuple[str, ...]:
 
 def _apart(equations: Equations, options: BuildOptions, form: str) -> Program:
     """Return the program of functions that were left out of the first one."""
-    functions = Functions(equations, form, CATALOGUE, options.functions)
+    functions = Functions(equations, form, SPECS, options.functions)
     functions.make_rates = partial(right_hand_side, functions)
     if "rhs" in options.functions:
         right_hand_side(functions, stabilized=False)
         if functions.stabilizable:
             right_hand_side(functions, stabilized=True)
     for name in options.functions:
-        _add(functions, CATALOGUE[name], form)
+        _add(functions, SPECS[name], form)
     return hoist(replace(program_of(functions), contacts=(), events=()))
 
 
@@ -228,7 +226,7 @@ def _recursion_estimate(equations: Equations, forms: Iterable[str]) -> Recursion
     }
     if not costs:
         return None
-    functions = Functions(apart, next(iter(costs)), CATALOGUE)
+    functions = Functions(apart, next(iter(costs)), SPECS)
     forces = cost_estimate(functions.function("P"), hoist(program_of(functions)).constants)
     return RecursionEstimate(apart, costs, forces, apart.articulated.couplings)
 
@@ -262,7 +260,7 @@ def right_sides(equations: Equations, forms: Iterable[str]) -> dict[str, tuple[F
     """Return the right-hand side and its constants in each form, without the forms that do not accept the model."""
     found = {}
     for form in forms:
-        functions = Functions(equations, form, CATALOGUE, ("rhs",))
+        functions = Functions(equations, form, SPECS, ("rhs",))
         try:
             function = right_hand_side(functions, stabilized=False)
         except BuildError:

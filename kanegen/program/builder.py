@@ -16,6 +16,7 @@ from kanegen.forms import FORMS
 from kanegen.graph import Graph, Node, reachable, substitute
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
+from kanegen.program.catalogue import Entry
 from kanegen.program.kernels import KERNELS
 from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Step, Store, Wording
 
@@ -260,41 +261,17 @@ Reason: TypeAlias = Callable[[Functions], "str | None"]
 
 
 @dataclass(frozen=True)
-class FunctionSpec:
-    """One entry of the catalogue: a function, or a family of functions, that the user can request.
+class FunctionSpec(Entry):
+    """An entry of the catalogue with the code that builds its function.
 
-    ``name``, ``summary``: the name in ``functions=``, and one line for the reader of the generated code.
     ``make``: builds the fragment; None for functions that every program contains, and for entries with ``members``.
-    ``members``: builds the fragments of a family, functions ``<prefix><name>`` by the names that the user chose, for
-    example ``output:speed``; ``summary`` contains ``{}`` for the name.
-    ``requires``: returns the reason why this model does not have the function, in the user's terms, or None. If
-    ``derives`` is set, finding the reason derives equations, so this is done only if the user names the function.
-    ``group``: a name for several functions in ``functions=``.
-    ``default``: the function is compiled unless the user names others; ``companions`` are compiled with it.
-    ``forms``: the forms of the equations that have the function and always compile it; empty: all forms have it.
-    ``shape``: names of the sizes of the result; () for a number.
-    ``unit``: the coherent SI unit of all values of the result; empty if it depends on the model.
-    ``attribute``: a solver has an attribute of this name, a function of (t, q, u, r=None, out=None).
-    ``on_request``: only the user calls the function; no method of the solver, such as integrate, evaluates it.
-    ``every_run``: any integration can evaluate the function.
+    ``members``: builds the fragments of a family, functions ``<prefix><name>`` by the names that the user chose.
+    ``requires``: returns the reason why this model does not have the function, in the user's terms, or None.
     """
 
-    name: str
-    summary: str
     make: Maker | None = None
     members: Members | None = None
     requires: Reason = lambda f: None
-    prefix: str = ""
-    group: str = ""
-    default: bool = False
-    forms: tuple[str, ...] = ()
-    companions: tuple[str, ...] = ()
-    shape: tuple[str, ...] = ()
-    unit: str = ""
-    attribute: bool = False
-    on_request: bool = False
-    every_run: bool = False
-    derives: bool = False
 
 
 def _reason(condition: Node, equations: Equations) -> Wording:

@@ -15,7 +15,7 @@ from kanegen.errors import SolveError, warn_user
 from kanegen.forms import FORMS
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.control import largest_exponent
-from kanegen.program.functions.controls import GAINS
+from kanegen.program.catalogue import CONTROL_GAINS
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.values import (
@@ -418,9 +418,9 @@ def with_states(labels: ControlConstraintLabels, r: Array, z: Array) -> Array:
 def require_decay(functions: CompiledFunctions) -> None:
     """Raise `SolveError` if errors of control constraints grow with the parameters of a solver."""
     d = functions.description
-    if GAINS not in d.functions or functions.problem(GAINS) is not None:
+    if CONTROL_GAINS not in d.functions or functions.problem(CONTROL_GAINS) is not None:
         return
-    rows = functions.of_parameters(GAINS)
+    rows = functions.of_parameters(CONTROL_GAINS)
     problems = []
     levels = d.control_constraints.levels if d.control_constraints else ()
     labels = iter([level.label for level in levels if level.decays])

@@ -448,18 +448,15 @@ class Integrable(Evaluation):
         return integrate(self._running()._problem(closing, options, start, t1, r, s0), start, t1, options)
 
     def _running(self, *others: str) -> Integrable:
-        """The solver itself, or one whose module also has functions of a run that were left out.
-
-        These are ``others`` and those of a projection.
-        """
+        """The solver, or one whose module also has ``others`` and the functions of a projection that were left out."""
         d, projected = self.description, isinstance(self.stabilization, Projection)
         needed = [*others, *(["Q", *functions_of_constraints(d)] if projected else [])]
         if not any(name in d.deferred for name in needed):
             return self
         needed += [*self._functions.in_run(self._state_function()), *(["residuals"] if d.constraints.levels else [])]
         functions, make = self._functions.having(*needed), cast(Callable[..., Integrable], type(self))
-        values = self.parameters, self.stabilization, self.initial, self.model
-        solver = make(functions.extension, functions.description, *values)
+        values = functions.description, self.parameters, self.stabilization, self.initial, self.model
+        solver = make(functions.extension, *values)
         solver.__dict__["_reference"] = self.__dict__.setdefault("_reference", SolverReference(self))
         return solver
 

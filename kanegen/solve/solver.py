@@ -19,7 +19,6 @@ from kanegen.model import Baumgarte, Projection
 from kanegen.model.description import SystemDescription
 from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
-from kanegen.program.kernels import linear
 from kanegen.solve.analysis.continuation import Continuable
 from kanegen.solve.consistent import completed, fixed_names, make_consistent, require_decay
 from kanegen.solve.contacts import Contacting
@@ -236,6 +235,8 @@ class Solver(Contacting, Controlled, Continuable, Ensembles):
         function.pair(t, q, u, self._functions.with_laws([self._rhs_name], t, q, u, r, s), s)
         if not function.repartitioned:
             return description.dependent_names, description.independent_names
+        from kanegen.program.kernels import linear
+
         J = self.J(t, q, u, r, s)
         n_c, n_u = J.shape
         order = [0] * n_u

@@ -132,19 +132,11 @@ KG_EACH_LANE_1(kg_lanes_erf, erf)
 #define KG_ERF(x) kg_lanes_erf(x)
 
 #include "kg_trigonometry.h"
+KG_VECTOR_TURN(kg_lanes, kg_mask, kg_)
 
 /* Sines and cosines; returns the lanes whose angles are too large, infinite or NaN. */
 KG_INLINE kg_mask kg_lanes_turn(kg_lanes x, kg_lanes *sine, kg_lanes *cosine) {
-  const kg_lanes shift = KG_C(6755399441055744.0); /* 1.5 * 2^52: adding it rounds to an integer, ties to even */
-  const kg_lanes shifted = x * KG_C(0.6366197723675814) + shift;
-  const kg_mask turn = (kg_mask)shifted; /* its last two bits: the number of quarter turns modulo 4 */
-  const kg_mask odd = -(turn & 1);
-  kg_lanes r, e, s, c;
-  kg_near_turns(x, shifted - shift, &r, &e);
-  s = kg_sine_of(r, e);
-  c = kg_cosine_of(r, e);
-  *sine = (kg_lanes)((kg_mask)kg_lanes_select(odd, c, s) ^ ((turn & 2) << 62));
-  *cosine = (kg_lanes)((kg_mask)kg_lanes_select(odd, s, c) ^ (((turn + 1) & 2) << 62));
+  kg_near_sine_and_cosine(x, sine, cosine);
   return ~(KG_ABS(x) <= KG_C(KG_NEAR_LIMIT));
 }
 
@@ -162,7 +154,6 @@ KG_INLINE kg_lanes kg_lanes_cosine(kg_lanes x, kg_mask *redo) {
 #define KG_SIN(x) kg_lanes_sine(x, &redo)
 #define KG_COS(x) kg_lanes_cosine(x, &redo)
 
-#define KG_PADDED(n) (n)
 KG_INLINE kg_mask kg_lanes_turns(int n, const kg_lanes *x, kg_lanes *sine, kg_lanes *cosine) {
   kg_mask redo = {0};
   for (int i = 0; i < n; ++i) {

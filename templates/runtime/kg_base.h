@@ -6,7 +6,7 @@
  *   KG_FLOAT         kg_real is float: defined before this header, or for the compiler (-DKG_FLOAT)
  *   KG_REAL_DEFINED  kg_real and the names below are defined before this header
  *
- * KG_BUILTIN_MATH: sines, cosines and tangents are those of kg_trigonometry.h instead of the C library's.
+ * Sines, cosines and tangents are those of kg_trigonometry.h; KG_LIBM_MATH: those of the C library.
  */
 #ifndef KG_BASE_H
 #define KG_BASE_H
@@ -64,7 +64,7 @@ typedef double kg_real;
 #define KG_CEIL(x) ceil(x)
 #define KG_ERF(x) erf(x)
 #endif
-#ifdef KG_BUILTIN_MATH
+#ifndef KG_LIBM_MATH
 #define KG_SIN(x) kg_sin(x)
 #define KG_COS(x) kg_cos(x)
 #define KG_TAN(x) kg_tan(x)

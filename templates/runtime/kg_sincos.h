@@ -1,12 +1,9 @@
-/* kg_sincos.h - computes sines and cosines of several angles at once.
+/* kg_sincos.h - computes the sines and cosines of several angles at once.
  *
- * In double, compilers turn its loop, which has no branches and no calls, into vector code: 8 angles take 0.26 of the time
- * of the C library with AVX2 or AVX-512, 0.57 with SSE2; 2 angles take the same time. The largest error found in 2e5
- * angles, those closest to multiples of pi/2 among them, is 0.81 units in the last place; angles larger than
- * KG_NEAR_LIMIT go to KG_SIN and KG_COS. NaN and infinity give NaN. Other scalars use KG_SIN and KG_COS, or with
- * KG_BUILTIN_MATH one reduction for both.
- *
- * KG_PADDED(n): the length of arrays of n angles, filled up with zeros to whole vectors.
+ * In double, with GCC and Clang, four angles are one vector (AVX), or two (SSE2, NEON). Without vectors, for float, and
+ * where the compiler optimizes for size, one function is called for each angle. The bits of a result do not depend on
+ * which of these ways it was computed, unless the compiler contracts products and sums. Accuracy: kg_trigonometry.h.
+ * KG_LIBM_MATH and other scalars: KG_SIN and KG_COS.
  */
 #ifndef KG_SINCOS_H
 #define KG_SINCOS_H
@@ -16,64 +13,128 @@
 #include "kg_trigonometry.h"
 #endif
 
-#if defined(KG_REAL_DEFINED) || defined(KG_FLOAT) || FLT_EVAL_METHOD != 0
-
-#define KG_PADDED(n) (n)
+#if defined(KG_REAL_DEFINED) || defined(KG_LIBM_MATH)
 
 static inline void kg_sincos(int n, const kg_real *KG_RESTRICT x, kg_real *KG_RESTRICT sine,
-                             kg_real *KG_RESTRICT cosine)
-{
-  for (int i = 0; i < n; i++) {
-#if defined(KG_BUILTIN_MATH) && !defined(KG_REAL_DEFINED)
-    kg_sine_and_cosine(x[i], sine + i, cosine + i);
-#else
+                             kg_real *KG_RESTRICT cosine) {
+  for (int i = 0; i < n; ++i) {
     sine[i] = KG_SIN(x[i]);
     cosine[i] = KG_COS(x[i]);
-#endif
+  }
+}
+
+#elif !defined(__GNUC__) || !(defined(__SSE2__) || defined(__aarch64__)) || defined(__OPTIMIZE_SIZE__) || \
+    defined(KG_FLOAT) || FLT_EVAL_METHOD != 0
+
+static inline void kg_sincos(int n, const kg_real *KG_RESTRICT x, kg_real *KG_RESTRICT sine,
+                             kg_real *KG_RESTRICT cosine) {
+  for (int i = 0; i < n; ++i) {
+    kg_sine_and_cosine(x[i], sine + i, cosine + i);
   }
 }
 
 #else
 
-#if defined(__AVX512F__)
-#define KG_LANES 8
-#elif defined(__AVX__)
-#define KG_LANES 4
-#else
-#define KG_LANES 2
-#endif
-#define KG_PADDED(n) (((n) + KG_LANES - 1) / KG_LANES * KG_LANES)
+/* Inlined with a constant number of angles, vectors stay in registers; stored one by one and loaded as a vector, they
+ * would take three times as long. */
+#define KG_INLINED static inline __attribute__((always_inline))
 
-/* sin(x) and cos(x) of n angles. */
-static inline void kg_sincos(int n, const double *KG_RESTRICT x, double *KG_RESTRICT sine,
-                             double *KG_RESTRICT cosine)
-{
-  const double shift = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer, ties to even */
-  int beyond = 0;
-  for (int i = 0; i < n; i++) {
-    double r, e;
-    const double quarter = (x[i] * 0.6366197723675814 + shift) - shift;
-    kg_near_turns(x[i], quarter, &r, &e);
-    const double s = kg_sine_of(r, e);
-    const double c = kg_cosine_of(r, e);
-    /* turn: the number of quarter turns modulo 4, one of -2, -1, 0, 1, 2 */
-    const double turn = quarter - 4.0 * ((quarter * 0.25 + shift) - shift);
-    const double odd = turn * turn;
-    const double first = odd == 1.0 ? c : s;
-    const double second = odd == 1.0 ? s : c;
-    sine[i] = fabs(turn - 0.5) > 1.0 ? -first : first;
-    cosine[i] = fabs(turn + 0.5) > 1.0 ? -second : second;
-    beyond |= fabs(x[i]) > KG_NEAR_LIMIT ? 1 : 0;
+typedef double kg_pair __attribute__((vector_size(16)));
+typedef long long kg_pair_bits __attribute__((vector_size(16)));
+KG_POLYNOMIALS(kg_pair, kg_pair_)
+KG_VECTOR_TURN(kg_pair, kg_pair_bits, kg_pair_)
+
+KG_INLINED void kg_sincos_two(const double *x, double *sine, double *cosine) {
+  const kg_pair angles = {x[0], x[1]};
+  kg_pair s, c;
+  kg_pair_near_sine_and_cosine(angles, &s, &c);
+  memcpy(sine, &s, sizeof s);
+  memcpy(cosine, &c, sizeof c);
+}
+
+#ifdef __AVX__
+typedef double kg_quad __attribute__((vector_size(32)));
+typedef long long kg_quad_bits __attribute__((vector_size(32)));
+KG_POLYNOMIALS(kg_quad, kg_quad_)
+KG_VECTOR_TURN(kg_quad, kg_quad_bits, kg_quad_)
+
+/* Three or four angles. */
+KG_INLINED void kg_sincos_four(int n, const double *x, double *sine, double *cosine) {
+  const kg_quad angles = {x[0], x[1], x[2], x[n - 1]};
+  kg_quad s, c;
+  kg_quad_near_sine_and_cosine(angles, &s, &c);
+  memcpy(sine, &s, (size_t)n * sizeof *sine);
+  memcpy(cosine, &c, (size_t)n * sizeof *cosine);
+}
+#endif
+
+/* A single angle up to KG_NEAR_LIMIT. Small ones need no reduction, which is half of the time. */
+KG_INLINED void kg_sincos_one(double x, double *sine, double *cosine) {
+  if (fabs(x) <= 0.7853981633974483) { /* pi/4 */
+    *sine = kg_sine_of(x, 0.0);
+    *cosine = kg_cosine_of(x, 0.0);
+  } else {
+    const double shifted = x * KG_TWO_OVER_PI + KG_ROUNDING;
+    double r, e, s, c, first, second;
+    uint64_t turn; /* its last two bits: the number of quarter turns modulo 4 */
+    memcpy(&turn, &shifted, sizeof turn);
+    kg_near_turns(x, shifted - KG_ROUNDING, &r, &e);
+    s = kg_sine_of(r, e);
+    c = kg_cosine_of(r, e);
+    first = (turn & 1U) != 0U ? c : s;
+    second = (turn & 1U) != 0U ? s : c;
+    *sine = (turn & 2U) != 0U ? -first : first;
+    *cosine = ((turn + 1U) & 2U) != 0U ? -second : second;
   }
-  if (beyond != 0) {
-    for (int i = 0; i < n; i++) {
-      if (fabs(x[i]) > KG_NEAR_LIMIT) {
-        sine[i] = KG_SIN(x[i]);
-        cosine[i] = KG_COS(x[i]);
-      }
+}
+
+/* Computes those of n angles again that the functions above cannot reduce; NaN and infinity are among them. */
+static KG_COLD void kg_sincos_far(int n, const double *x, double *sine, double *cosine) {
+  for (int i = 0; i < n; ++i) {
+    if (!(fabs(x[i]) <= KG_NEAR_LIMIT)) {
+      kg_sine_and_cosine(x[i], sine + i, cosine + i);
     }
   }
 }
+
+KG_INLINED void kg_sincos(int n, const double *KG_RESTRICT x, double *KG_RESTRICT sine, double *KG_RESTRICT cosine) {
+  double size = 0.0;
+  int i = 0;
+#ifdef __AVX__
+  for (; n - i > 2; i += 4) {
+    kg_sincos_four(n - i < 4 ? 3 : 4, x + i, sine + i, cosine + i);
+  }
+#endif
+  for (; n - i > 1; i += 2) {
+    kg_sincos_two(x + i, sine + i, cosine + i);
+  }
+  if (n - i == 1) {
+    kg_sincos_one(x[i], sine + i, cosine + i);
+  }
+  for (int k = 0; k < n; ++k) {
+    size += fabs(x[k]);
+  }
+  if (!(size <= KG_NEAR_LIMIT)) {
+    kg_sincos_far(n, x, sine, cosine);
+  }
+}
+
+/* A sine or a cosine alone: the compiler removes what the other one needs. */
+KG_INLINED double kg_sine(double x) {
+  double sine, cosine;
+  kg_sincos(1, &x, &sine, &cosine);
+  return sine;
+}
+
+KG_INLINED double kg_cosine(double x) {
+  double sine, cosine;
+  kg_sincos(1, &x, &sine, &cosine);
+  return cosine;
+}
+#undef KG_SIN
+#undef KG_COS
+#define KG_SIN(x) kg_sine(x)
+#define KG_COS(x) kg_cosine(x)
 
 #endif
 

@@ -20,66 +20,97 @@
 #ifdef KG_FLOAT
 /* The number of quarter turns has up to 8 bits: its products with 16-bit parts of pi/2 are exact. */
 #define KG_NEAR_LIMIT 400.0F
+#define KG_TWO_OVER_PI 0.63661975F
 #define KG_HALF_PI_HIGH 1.570770263671875F
 #define KG_HALF_PI_MIDDLE 2.6063062250614166e-05F
 #define KG_HALF_PI_LOW 6.0771006e-11F
+/* 1.5 * 2^23: adding it rounds to an integer. */
+#define KG_ROUNDING 12582912.0F
 /* Words of 32 bits of 2/pi that a larger angle needs, and words of zeros before them. */
 #define KG_FAR_WORDS 3
 #define KG_FAR_ZEROS 1U
 #else
 /* The number of quarter turns has up to 16 bits: its products with 33-bit parts of pi/2 are exact. */
 #define KG_NEAR_LIMIT 1e5
+#define KG_TWO_OVER_PI 0.6366197723675814
 #define KG_HALF_PI_HIGH 1.5707963267341256
 #define KG_HALF_PI_MIDDLE 6.077100506303966e-11
 #define KG_HALF_PI_LOW 2.0222662487959506e-21
+/* 1.5 * 2^52 */
+#define KG_ROUNDING 6755399441055744.0
 #define KG_FAR_WORDS 6
 #define KG_FAR_ZEROS 2U
 #endif
 
-/* x = quarter * pi/2 + (*high + *low), |*high| <= pi/4, |x| <= KG_NEAR_LIMIT. *low is about an ulp of x, so that its
- * first order is enough: the rounding errors of Cody and Waite's reduction are kept. */
-static inline void kg_near_turns(kg_real x, kg_real quarter, kg_real *high, kg_real *low) {
-  const kg_real a = x - quarter * KG_HALF_PI_HIGH;   /* exact */
-  const kg_real b = quarter * KG_HALF_PI_MIDDLE;     /* exact */
-  const kg_real difference = a - b;
-  const kg_real back = difference - a; /* Knuth: the rounding error of a - b */
-  const kg_real lost = (a - (difference - back)) - (b + back);
-  *high = difference;
-  *low = lost - quarter * KG_HALF_PI_LOW;
-}
-
-/* sin(r + e) and cos(r + e), |r| <= pi/4, e about an ulp of r: minimax polynomials with relative errors below 2^-58, in
- * float 2^-32. Sums after Estrin: the time of one angle is a chain of dependent operations, and this one is shorter than
- * Horner's. Small terms come first: sin = r + (e - e z/2 - r^3/6 + r^5 ps), cos = 1 - z/2 + (z^2 pc - r e). */
-static inline kg_real kg_sine_of(kg_real r, kg_real e) {
-  const kg_real z = r * r;
+/* Minimax polynomials with relative errors below 2^-58, in float 2^-32, of z = r^2:
+ *
+ *   sin r = r - KG_SIXTH r^3 + KG_SINE_SUM r^5,  cos r = 1 - z/2 + KG_COSINE_SUM z^2
+ *
+ * Sums after Estrin: the time of one angle is a chain of dependent operations, and this one is shorter than Horner's. */
 #ifdef KG_FLOAT
-  const kg_real sixth = KG_C(0.16666667);
-  const kg_real ps = (0.008333379F + z * -0.00019853064F) + (z * z) * 2.83251e-06F;
+#define KG_SIXTH 0.16666667F
+#define KG_SINE_SUM(z, z2) ((0.008333379F + (z) * -0.00019853064F) + (z2) * 2.83251e-06F)
+#define KG_COSINE_SUM(z, z2) ((0.041666646F + (z) * -0.001388731F) + (z2) * 2.4432327e-05F)
 #else
-  const kg_real z2 = z * z;
-  const kg_real sixth = KG_C(0.16666666666666632);
-  const kg_real ps = (0.008333333333322486 + z * -0.00019841269829837943) +
-                     z2 * ((2.755731369165034e-06 + z * -2.5050756175992286e-08) + z2 * 1.5896564498972069e-10);
+#define KG_SIXTH 0.16666666666666632
+#define KG_SINE_SUM(z, z2)                                  \
+  ((0.008333333333322486 + (z) * -0.00019841269829837943) + \
+   (z2) * ((2.755731369165034e-06 + (z) * -2.5050756175992286e-08) + (z2) * 1.5896564498972069e-10))
+#define KG_COSINE_SUM(z, z2)                                                \
+  ((0.0416666666666666 + (z) * -0.0013888888888874567) +                    \
+   (z2) * ((2.4801587289778334e-05 + (z) * -2.75573144553842e-07) +         \
+           (z2) * (2.0875740672951233e-09 + (z) * -1.1360744675633104e-11)))
 #endif
-  const kg_real cube = z * r;
-  return r - ((z * (KG_C(0.5) * e - cube * ps) - e) + cube * sixth);
-}
 
-static inline kg_real kg_cosine_of(kg_real r, kg_real e) {
-  const kg_real z = r * r;
-  const kg_real z2 = z * z;
-#ifdef KG_FLOAT
-  const kg_real pc = (0.041666646F + z * -0.001388731F) + z2 * 2.4432327e-05F;
-#else
-  const kg_real pc = (0.0416666666666666 + z * -0.0013888888888874567) +
-                     z2 * ((2.4801587289778334e-05 + z * -2.75573144553842e-07) +
-                           z2 * (2.0875740672951233e-09 + z * -1.1360744675633104e-11));
-#endif
-  const kg_real half = KG_C(0.5) * z;
-  const kg_real w = KG_C(1.0) - half;
-  return w + (((KG_C(1.0) - w) - half) + (z2 * pc - r * e));
-}
+/* Defines functions for kg_real or for vectors of it (GCC's vector extensions); `name` begins their names.
+ *
+ * near_turns: x = quarter * pi/2 + (*high + *low), |*high| <= pi/4, |x| <= KG_NEAR_LIMIT. The products in a and b are
+ * exact; *low is the rounding error of a - b (Knuth) and about an ulp of x, so that its first order is enough.
+ *
+ * sine_of, cosine_of: sin(r + e) and cos(r + e), |r| <= pi/4, e about an ulp of r. Small terms come first:
+ * sin = r + (e - e z/2 - r^3/6 + r^5 ps), cos = 1 - z/2 + (z^2 pc - r e). */
+#define KG_POLYNOMIALS(type, name)                                                          \
+  static inline void name##near_turns(type x, type quarter, type *high, type *low) {        \
+    const type a = x - quarter * KG_HALF_PI_HIGH;                                           \
+    const type b = quarter * KG_HALF_PI_MIDDLE;                                             \
+    const type difference = a - b;                                                          \
+    const type back = difference - a;                                                       \
+    const type lost = (a - (difference - back)) - (b + back);                               \
+    *high = difference;                                                                     \
+    *low = lost - quarter * KG_HALF_PI_LOW;                                                 \
+  }                                                                                         \
+  static inline type name##sine_of(type r, type e) {                                        \
+    const type z = r * r;                                                                   \
+    const type z2 = z * z;                                                                  \
+    const type cube = z * r;                                                                \
+    return r - ((z * (KG_C(0.5) * e - cube * KG_SINE_SUM(z, z2)) - e) + cube * KG_SIXTH);   \
+  }                                                                                         \
+  static inline type name##cosine_of(type r, type e) {                                      \
+    const type z = r * r;                                                                   \
+    const type z2 = z * z;                                                                  \
+    const type half = KG_C(0.5) * z;                                                        \
+    const type w = KG_C(1.0) - half;                                                        \
+    return w + (((KG_C(1.0) - w) - half) + (z2 * KG_COSINE_SUM(z, z2) - r * e));            \
+  }
+
+/* near_sine_and_cosine, for vectors: sin(x) and cos(x) of angles up to KG_NEAR_LIMIT; those of larger angles, infinity
+ * and NaN are undefined. `bits`: vectors of integers as long as a kg_real. The last two bits of `turn` are the number
+ * of quarter turns modulo 4. */
+#define KG_VECTOR_TURN(type, bits, name)                                                    \
+  static inline void name##near_sine_and_cosine(type x, type *sine, type *cosine) {         \
+    const type shifted = x * KG_TWO_OVER_PI + KG_ROUNDING;                                  \
+    const bits turn = (bits)shifted;                                                        \
+    type r, e;                                                                              \
+    bits s, c, exchange;                                                                    \
+    name##near_turns(x, shifted - KG_ROUNDING, &r, &e);                                     \
+    s = (bits)name##sine_of(r, e);                                                          \
+    c = (bits)name##cosine_of(r, e);                                                        \
+    exchange = (s ^ c) & -(turn & 1);                                                       \
+    *sine = (type)(s ^ exchange ^ ((turn & 2) << 62));                                      \
+    *cosine = (type)(c ^ exchange ^ (((turn + 1) & 2) << 62));                              \
+  }
+
+KG_POLYNOMIALS(kg_real, kg_)
 
 #ifndef KG_REAL_DEFINED /* the rest decides by branches */
 
@@ -214,11 +245,19 @@ static inline int kg_far_turns(double x, double *high, double *low) {
 
 #endif
 
+/* The nearest integer; where kg_real has no further digits, ties go to the even one, as in vectors. */
+static inline kg_real kg_round(kg_real x) {
+#if FLT_EVAL_METHOD == 0
+  return (x + KG_ROUNDING) - KG_ROUNDING;
+#else
+  return (kg_real)(int)(x + (x < KG_C(0.0) ? KG_C(-0.5) : KG_C(0.5)));
+#endif
+}
+
 /* x = k pi/2 + (*high + *low); returns k modulo 4. NaN and infinity: *high is NaN. */
 static inline int kg_turns(kg_real x, kg_real *high, kg_real *low) {
   if (KG_ABS(x) <= KG_NEAR_LIMIT) {
-    const kg_real quarters = x * KG_C(0.6366197723675814) + (x < KG_C(0.0) ? KG_C(-0.5) : KG_C(0.5));
-    const int quarter = (int)quarters;
+    const int quarter = (int)kg_round(x * KG_TWO_OVER_PI);
     kg_near_turns(x, (kg_real)quarter, high, low);
     return ((quarter % 4) + 4) % 4;
   }

@@ -1,4 +1,4 @@
-"""Compiling, caching and loading whole extensions. The wrapper is compiled once per session."""
+"""Compiling, caching and loading whole extensions."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from checkout import environment
 from handmade import pendulum, pendulum_module
 from messages import raises
 
-from kanegen.backends.cython import CompilerOptions, build, build_wrapper, find_toolchain, open_cache
+from kanegen.backends.cython.cache import open_cache
+from kanegen.backends.cython.extension import build
 from kanegen.backends.cython.job import Job, job_for
-from kanegen.codegen.sources import Sources, runtime_headers
+from kanegen.backends.cython.toolchain import CompilerOptions, find_toolchain
+from kanegen.codegen.sources import Sources
 from kanegen.errors import BuildError, SolveError
 
 
 @pytest.fixture(autouse=True)
 def wrapper() -> Iterator[None]:
-    """The wrapper exists before a test measures or breaks anything."""
+    """The Python module exists before a test measures or breaks anything."""
     pendulum_module()
     return
 
@@ -43,7 +45,7 @@ def test_a_second_build_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_another_session_loads_without_compiler_lock_or_cython() -> None:
     code = (
-        "import sys, time; from handmade import pendulum; from kanegen.backends.cython import build; s = pendulum();"
+        "import sys, time; from handmade import build, pendulum; s = pendulum();"
         "start = time.perf_counter(); build(s); print(time.perf_counter() - start);"
         "print(sorted({'Cython', 'setuptools', 'filelock', 'scipy'} & set(sys.modules)))"
     )
@@ -76,14 +78,6 @@ def test_models_of_the_same_name_live_side_by_side() -> None:
         e.module.Function("rhs", e.module.Prepared([9.81, 1.0]), [0.0]).ode(0.0, [0.0, 1.0])[1] for e in (slow, fast)
     ]
     assert values == [-2.0, -1.0]
-
-
-def test_only_headers_of_the_wrapper_are_part_of_its_key() -> None:
-    headers = runtime_headers()
-    folder = build_wrapper(headers)
-    assert build_wrapper({**headers, "kg_sincos.h": "changed"}) == folder
-    with raises(BuildError, "'kg_steppers.h'"):
-        build_wrapper({name: text for name, text in headers.items() if name != "kg_steppers.h"})
 
 
 def test_sources_pickle() -> None:

@@ -24,9 +24,11 @@ BUILD = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from handmade import build, pendulum
+from kanegen.backends.cython.toolchain import CompilerOptions
+options = CompilerOptions(wrapper=("-Og", "-g0"))  # the Python module of the installation has other flags
 print("start", flush=True)
 try:
-    build(pendulum())
+    build(pendulum(), options)
 except KeyboardInterrupt:
     print(time.time(), flush=True)
 """

@@ -18,11 +18,11 @@ from systems import EXAMPLES
 
 import kanegen
 from kanegen._version import __version__
-from kanegen.backends.cython import open_cache
+from kanegen.backends.cython.cache import open_cache
 from kanegen.bench.modelfile import read_model_file
 from kanegen.cli import main
 from kanegen.cli.show import QUANTITIES
-from kanegen.codegen.methods.table import METHODS
+from kanegen.codegen.methods.files import METHODS
 from kanegen.derivation import Equations
 from kanegen.errors import ModelError
 from kanegen.forms import FORMS

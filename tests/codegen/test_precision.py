@@ -17,8 +17,8 @@ from ccompile import COMPILERS, Compiler
 from programs import DIGEST, pendulum, solver_program, stores
 
 from kanegen.codegen.kernel import emit_sources
-from kanegen.codegen.printer import literal
 from kanegen.codegen.sources import Sources, runtime_headers
+from kanegen.codegen.text import literal
 from kanegen.derivation.algebra import PIVOT_THRESHOLD
 from kanegen.errors import BuildError
 from kanegen.graph.nodes import Graph

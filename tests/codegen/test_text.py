@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from messages import raises
 from programs import HOSTILE
 
-from kanegen.codegen.printer import comment, literal, stem, string
+from kanegen.codegen.text import comment, literal, stem, string
 from kanegen.errors import BuildError
 
 texts = st.one_of(

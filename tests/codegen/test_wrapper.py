@@ -7,13 +7,13 @@ import re
 import pytest
 from messages import raises
 
-from kanegen.codegen.sources import EVERYTHING, Features, include_closure, runtime_headers, wrapper_files
+from kanegen.codegen.sources import SHARED, Features, include_closure, runtime_headers, wrapper_files
 from kanegen.errors import BuildError
 from kanegen.resources import template_folder
 
 EXPLICIT = ("rk4", "dop853")
 PLAIN = Features(events=False, impulses=False, inverse=False, methods=EXPLICIT)
-SETS = [EVERYTHING, PLAIN, Features(impulses=False, inverse=False), Features(events=False), Features(methods=EXPLICIT)]
+SETS = [SHARED, PLAIN, Features(impulses=False, inverse=False), Features(events=False), Features(methods=EXPLICIT)]
 INCLUDED = re.compile(r'(?:^ *include|^ *cdef extern from|#include) "([\w/.]+)"', re.MULTILINE)
 
 

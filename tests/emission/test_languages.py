@@ -13,16 +13,13 @@ from emitted import CASES, LANGUAGES, STRICT, Case, Project, Projects, missing
 from systems import model_of
 
 import kanegen as kg
-from kanegen.backends.cython import CompilerOptions
+from kanegen.backends.cython.toolchain import CompilerOptions
 
 pytestmark = pytest.mark.target
 
 STEPS = 256
 STEP = 1.0 / 1024.0
 """The step of emitted_steps.c: a power of two, so that the times of steps are exact."""
-
-SAME_FLAGS = CompilerOptions(steppers=CompilerOptions().kernel)
-"""By default, the loops of the module contract products and sums, and its kernels do not."""
 
 OTHER_STEPS = {
     "bouncing_ball": "its step is that of time stepping",
@@ -183,8 +180,9 @@ def numbers(lines: list[str], what: str) -> np.ndarray[Any, Any]:
 @EACH
 def test_bits_are_those_of_the_python_module(case: Case, projects: Projects) -> None:
     project = projects.get(case)
-    solver = kg.build(model_of(case.example), form=case.form, compiler=SAME_FLAGS)
-    flags = (*SAME_FLAGS.common, *SAME_FLAGS.kernel)
+    solver = kg.build(model_of(case.example), form=case.form)
+    options = CompilerOptions()
+    flags = (*options.common, *options.kernel)
     lines = project.run(host(project, "emitted_steps.c", *flags)).splitlines()
     t, y, dydt = numbers(lines, "t")[0], numbers(lines, "y"), numbers(lines, "dydt")
     d = solver.description

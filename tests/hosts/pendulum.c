@@ -2,6 +2,7 @@
  *
  * The including text defines NAME, DIGEST (strings) and ABI (the version of kg_model.h that the model claims). */
 #include "kg_model.h"
+#include "kg_sincos.h"
 
 #define ARGUMENTS                                                                                        \
   kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u, const kg_real *KG_RESTRICT r,   \

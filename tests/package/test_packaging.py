@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
+PATHS = "import sys; sys.path[:0] = {!r}\n"
 PROBE = """
-import sys
-sys.path[:0] = {paths!r}
 import kanegen
 from kanegen.derivation.fingerprint import generator_digest
 from kanegen.codegen.sources import runtime_headers
@@ -27,9 +26,9 @@ print(template_folder())
 """
 
 
-def probe(folder: Path) -> list[str]:
-    """Where kanegen and its templates are found from ``folder``, with no site customization to point elsewhere."""
-    code = PROBE.format(paths=[str(folder), sysconfig.get_paths()["purelib"]])
+def probe(folder: Path, code: str = PROBE) -> list[str]:
+    """What a program prints that finds kanegen in ``folder``, with no site customization to point elsewhere."""
+    code = PATHS.format([str(folder), sysconfig.get_paths()["purelib"]]) + code
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
@@ -41,7 +40,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for name in ("kanegen", "templates"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy / name)
     options = ["--quiet", "--no-deps", "--no-build-isolation", "-w", str(out)]
     command = [sys.executable, "-m", "pip", "wheel", *options, "."]
@@ -62,6 +61,14 @@ def test_wheel_holds_every_package_and_template(wheel: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert package | templates | {"kanegen/py.typed"} <= names
+
+
+def test_wheel_holds_the_compiled_python_module(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    assert not wheel.name.endswith("-any.whl")
+    assert probe(tmp_path, "from kanegen.backends.cython import wrapper; print(wrapper.installed_name())") == [
+        path.name for path in (tmp_path / "kanegen" / "backends" / "cython").glob("module_*")
+    ]
 
 
 def test_templates_from_a_wheel(wheel: Path, tmp_path: Path) -> None:

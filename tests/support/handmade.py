@@ -16,7 +16,7 @@ import numpy as np
 from ccompile import host_source
 from numpy.typing import NDArray
 
-from kanegen.backends.cython import build
+from kanegen.backends.cython.extension import build
 from kanegen.codegen.sources import Sources, runtime_headers
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from ccompile import host_source
 
-from kanegen.backends.cython import Extension, build
+from kanegen.backends.cython.extension import Extension, build
 from kanegen.codegen.description import ConstraintLabels, FunctionEntry, InputSlot
 from kanegen.codegen.sources import Sources, runtime_headers
 from kanegen.solve import DESCRIPTION_FILE, Description, Solver

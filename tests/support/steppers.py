@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from kanegen.codegen.methods import table
 from kanegen.codes import Status
 
-METHODS = {name: number for number, name in enumerate(table.METHODS)}
+METHODS = {name: number for number, name in enumerate(table.NAMES)}
 FINISHED, COLLAPSED, TOO_MANY = Status.FINISHED, Status.STEP_COLLAPSED, Status.TOO_MANY_STEPS
 NOT_FINITE, FAILED, INVALID, SINGULAR = Status.NOT_FINITE, Status.RHS_FAILED, Status.INVALID_ARGUMENT, Status.SINGULAR
 OWN_STATUS = -100

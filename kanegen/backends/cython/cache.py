@@ -20,7 +20,7 @@ from pathlib import Path
 
 from kanegen.backends.cython.eviction import cache_limit, evict, folder_size, remove_free_locks
 from kanegen.backends.cython.ownership import is_private, is_private_below, make_private, require_private
-from kanegen.codegen.sources import Sources
+from kanegen.codegen.sources import Sources, runtime_headers
 from kanegen.errors import BuildError
 from kanegen.progress import activity
 
@@ -143,11 +143,21 @@ class Cache:
             record = json.loads((folder / "sources.json").read_text(encoding="utf-8"))
         except FileNotFoundError:  # another process needed the space
             return None
-        return Sources(record["name"], record["digest"], record["files"])
+        available = runtime_headers()
+        headers = {name: available[name] for name in record["headers"]}
+        return Sources(record["name"], record["digest"], {**headers, **record["files"]})
 
     def store_sources(self, sources: Sources) -> None:
-        """Keep generated sources under their model digest. Raises `BuildError`."""
-        text = json.dumps({"name": sources.name, "digest": sources.digest, "files": dict(sources.files)}, indent=0)
+        """Keep generated sources under their model digest, without the headers of the runtime. Raises `BuildError`."""
+        headers = sorted(sources.files.items() & runtime_headers().items())
+        files = {name: text for name, text in sources.files.items() if (name, text) not in headers}
+        record = {
+            "name": sources.name,
+            "digest": sources.digest,
+            "files": files,
+            "headers": [name for name, _ in headers],
+        }
+        text = json.dumps(record, indent=0)
         self.publish("sources", sources.digest, sources.name, lambda folder: _write(folder / "sources.json", text))
 
     def read_note(self, name: str) -> dict[str, str]:

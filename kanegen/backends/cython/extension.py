@@ -2,90 +2,105 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.machinery
 import importlib.util
+import shutil
 import sys
-import sysconfig
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, Final, TypeAlias, cast
 
-import numpy as np
-
-from kanegen.backends.cython.cache import Cache, open_cache
+from kanegen.backends.cython.cache import MANIFEST, open_cache
 from kanegen.backends.cython.job import Job, job_for
-from kanegen.backends.cython.processes import Submit, processors, run, workers
-from kanegen.backends.cython.toolchain import (
-    CompilerOptions,
-    compile_object,
-    link_command,
-    make,
-)
+from kanegen.backends.cython.processes import Submit, processors, workers
+from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, link_command, make
+from kanegen.backends.cython.wrapper import MODULE, MODULE_FILE, wrapper_file
 from kanegen.backends.parts import remember, request_of
 from kanegen.backends.protocol import BatchFunction, DeriveMore, Evaluator, Generated, ManyFunction, Request
 from kanegen.codegen.description import DESCRIPTION_FILE, Description
-from kanegen.codegen.kernel import emit_sources
-from kanegen.codegen.pieces import has_long_functions, pieces
 from kanegen.codegen.sources import (
     Sources,
     files_digest,
-    include_closure,
     runtime_headers,
+    text_digest,
     wrapper_digest,
-    wrapper_files,
     write_files,
 )
 from kanegen.errors import BuildError, SolveError
 from kanegen.progress import activity
 
-MODULE = "module"
-"""The last part of every extension's module name: its init function is ``PyInit_module``."""
+KERNEL_FILE: Final = "kernel.so"
+"""The library of the kernel in an entry of the cache."""
 
-_FIRST_BUILD = "compiling kanegen's Python module, once on this machine"
+_TEXTS = (".c", ".h", Path(DESCRIPTION_FILE).suffix)
 
-_C_PARTS = ("steppers", "runtime")
-"""Parts of the wrapper in C, ``module_<part>.c``, with flags of the same names in CompilerOptions."""
+
+Names: TypeAlias = tuple[str, ...]
+Recipe: TypeAlias = tuple[str, Sources]
+"""The identity and the sources of an extension."""
 
 
 @dataclass(frozen=True)
 class Extension:
     """A compiled model: the loaded ``module``, its ``digest`` (over sources, compiler, flags, interpreter and
-    processor), the ``path`` of the shared library in the cache, the ``sources`` and ``options`` it was built with.
+    processor), the ``path`` of its kernel's library in the cache, and the ``options`` it was built with.
+
+    ``identity`` determines the sources and the Python module; ``complete``: all sources, or None for a model from the
+    cache, where ``files`` are those of the model. A pickle has sources and options; unpickling takes the compiled code
+    from the cache or builds it again.
 
     ``derive_more`` derives functions that the model leaves out; None after unpickling. ``parts``: builds of such
-    functions, or their sources, by names. A pickle holds sources and options; unpickling takes the compiled code from
-    the cache or builds it again.
+    functions, or after unpickling their identity and sources, by names.
     """
 
     module: Evaluator
     digest: str
     path: Path
-    sources: Sources
-    options: CompilerOptions | None = None
+    options: CompilerOptions | None
+    identity: str
+    files: Mapping[str, str]
+    complete: Sources | None = None
     derive_more: DeriveMore | None = field(default=None, compare=False, repr=False)
-    parts: dict[tuple[str, ...], Extension | Sources] = field(default_factory=dict, compare=False, repr=False)
+    parts: dict[Names, Extension | Recipe] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """All C sources. Those of a model from the cache are completed with the runtime when they are first read."""
+        if self.complete is not None:
+            return self.complete
+        (kernel,) = (name for name in self.files if name.endswith(".c"))
+        return Sources(kernel.removesuffix(".c"), self.module.DIGEST, {**runtime_headers(), **self.files})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = {names: part if isinstance(part, Sources) else part.sources for names, part in self.parts.items()}
-        return _restored, (self.sources, self.options, parts)
+        parts = {names: part if isinstance(part, tuple) else part._recipe for names, part in self.parts.items()}
+        return _restored, (*self._recipe, self.options, parts)
+
+    @property
+    def _recipe(self) -> Recipe:
+        return self.identity, self.sources
 
     def more(self, names: tuple[str, ...]) -> Extension:
         """A build of functions that this one leaves out, by their names in the catalogue. Raises `BuildError`."""
         part = self.parts.get(names)
+        if isinstance(part, Extension):
+            return part
         if part is None:
-            request = request_of(names, self.sources.digest, self.description.form, self.derive_more)
-            part = self.parts[names] = build_model(request, self.options)
-        elif isinstance(part, Sources):
-            part = self.parts[names] = build(part, self.options)
-        return part
+            built = build_model(request_of(names, self.identity, self.description.form, self.derive_more), self.options)
+        else:
+            built = _build(*part, self.options)
+        self.parts[names] = built
+        return built
 
     @property
     def description(self) -> Description:
         """The description of the model. Raises `BuildError` for sources without one."""
-        return Description.from_sources(self.sources)
+        text = self.files.get(DESCRIPTION_FILE)
+        return Description.from_json(text) if text is not None else Description.from_sources(self.sources)
 
     def batch(self, name: str) -> BatchFunction:
         """The batch evaluation of a function, compiled on first use. Raises `BuildError`."""
@@ -102,13 +117,10 @@ class Extension:
 
 def c_sources(generated: Generated, digest: str) -> Sources:
     """The C sources of a model, with its description for the solver."""
+    from kanegen.codegen.kernel import emit_sources  # a model from the cache needs no generator
+
     sources = emit_sources(generated.program, digest=digest, options_text=generated.options)
     return replace(sources, files={**sources.files, DESCRIPTION_FILE: generated.description.to_json()})
-
-
-def _restored(sources: Sources, options: CompilerOptions | None, parts: dict[tuple[str, ...], Sources]) -> Extension:
-    """The extension of a pickle; its parts are built when they are used."""
-    return replace(build(sources, options), parts=dict(parts))
 
 
 def build_model(request: Request, options: CompilerOptions | None = None) -> Extension:
@@ -117,91 +129,105 @@ def build_model(request: Request, options: CompilerOptions | None = None) -> Ext
     return replace(_built(request, options), derive_more=request.derive_more)
 
 
-def _built(request: Request, options: CompilerOptions | None) -> Extension:
-    cache = open_cache()
-    sources = cache.load_sources(request.digest)
-    if sources is not None:
-        return build(sources, options, cache)
-    with workers(1) as submit:
-        # This takes seconds once per machine; the compiler runs in other processes while the model is derived.
-        wrapper = submit(build_wrapper, runtime_headers(), options, cache)
-        sources = c_sources(request.generated, request.digest)
-        cache.store_sources(sources)
-        return build(sources, options, cache, wrapper)
-
-
-def build(
-    sources: Sources,
-    options: CompilerOptions | None = None,
-    cache: Cache | None = None,
-    wrapper: Future[Path] | None = None,
+def _restored(
+    identity: str, sources: Sources, options: CompilerOptions | None, parts: dict[Names, Recipe]
 ) -> Extension:
+    """The extension of a pickle; its parts are built when they are used."""
+    return replace(_build(identity, sources, options), parts=dict(parts))
+
+
+def _built(request: Request, options: CompilerOptions | None) -> Extension:
+    job = job_for(options or CompilerOptions(), open_cache())
+    key = job.key(request.digest)
+    folder = job.cache.find("extensions", key)
+    if folder is not None:
+        return _loaded(folder, key, request.digest, options)
+    sources = job.cache.load_sources(request.digest)
+    if sources is not None:
+        return _build(request.digest, sources, options)
+    with workers(1) as submit:
+        # Where the Python module must be compiled, other processes do it while the model is derived.
+        wrapper = submit(wrapper_file, job, runtime_headers())
+        sources = c_sources(request.generated, request.digest)
+        job.cache.store_sources(sources)
+        return _build(request.digest, sources, options, wrapper)
+
+
+def build(sources: Sources, options: CompilerOptions | None = None) -> Extension:
     """Compile ``sources`` unless the cache holds the result, and load the extension module.
 
-    ``wrapper``: the result of `build_wrapper` in another thread. Raises `BuildError`: no compiler, a failing compiler
-    (with its command, full stderr and the folder kept), a cache that cannot be used, or a kernel made for another
-    version of the C interface.
+    Raises `BuildError`: no compiler, a failing compiler (with its command, full stderr and the folder kept), a cache
+    that cannot be used, or a kernel made for another version of the C interface.
     """
-    job = job_for(options or CompilerOptions(), cache or open_cache())
-    key = job.key(files_digest(sources.files), wrapper_digest())
+    return _build(text_digest((files_digest(sources.files), wrapper_digest())), sources, options)
+
+
+def _build(
+    identity: str, sources: Sources, options: CompilerOptions | None, wrapper: Future[Path] | None = None
+) -> Extension:
+    """Build sources; ``identity`` determines them and the Python module. ``wrapper``: its file, from another thread."""
+    job = job_for(options or CompilerOptions(), open_cache())
+    key = job.key(identity)
     folder = job.cache.find("extensions", key)
     if folder is None:
         folder = job.cache.publish("extensions", key, sources.name, lambda work: _compile(job, sources, work, wrapper))
-    path = folder / _file_name(sources)
-    return Extension(cast(Evaluator, load(path, key)), key, path, sources, options)
+    return _loaded(folder, key, identity, options, sources)
 
 
-def build_wrapper(
-    headers: Mapping[str, str], options: CompilerOptions | None = None, cache: Cache | None = None
-) -> Path:
-    """Compile the part of an extension that is the same for every model, unless the cache holds it.
+def _loaded(
+    folder: Path, key: str, identity: str, options: CompilerOptions | None, sources: Sources | None = None
+) -> Extension:
+    """Load an entry of the cache. Files that are not among ``sources`` are read now: the entry may be removed later."""
+    kernel = folder / KERNEL_FILE
+    try:
+        files = sources.files if sources else {path.name: path.read_text(encoding="utf-8") for path in _texts(folder)}
+    except OSError as error:
+        raise BuildError(f"the compiled model {folder} cannot be read: {error}; build again") from error
+    return Extension(cast(Evaluator, load(kernel, key)), key, kernel, options, identity, files, sources)
 
-    ``headers``: the C runtime (kanegen.codegen.sources.runtime_headers). `build` calls this itself; an earlier call in
-    a thread while a model is derived hides the seconds it takes once per machine. Returns the folder with the object
-    files. Raises `BuildError`.
-    """
-    return _wrapper_folder(job_for(options or CompilerOptions(), cache or open_cache()), headers)
+
+def _texts(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.suffix in _TEXTS and path.name != MANIFEST]
 
 
-def load(path: Path, digest: str) -> ModuleType:
-    """Load the shared library at ``path`` under a module name made from ``digest``, once per process.
+def load(kernel: Path, digest: str) -> ModuleType:
+    """Load a kernel, and the copy of the Python module beside it under a name made from ``digest``, once per process.
 
-    Models of the same name can be loaded together, because the module name has the digest. Raises `BuildError`.
+    A loaded file belongs to one model, which is why each entry of the cache has a copy. Raises `BuildError`.
     """
     name = f"kanegen_extension_{digest}.{MODULE}"
     if name in sys.modules:
         return sys.modules[name]
+    path = kernel.parent / MODULE_FILE
     loader = importlib.machinery.ExtensionFileLoader(name, str(path))
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     if spec is None:
         raise BuildError(f"{path} cannot be loaded as an extension module")
     try:
+        get_model = ctypes.CDLL(str(kernel)).kg_get_model
+        get_model.restype = ctypes.c_size_t
         module = importlib.util.module_from_spec(spec)
+        vars(module)["MODEL_ADDRESS"] = get_model()
         loader.exec_module(module)
-    except ImportError as error:
-        raise BuildError(f"the extension {path} cannot be loaded: {error}") from error
+    except (ImportError, OSError) as error:
+        raise BuildError(f"the compiled model {kernel} cannot be loaded: {error}") from error
     # The module does not import kanegen, which emitted projects do not need; here it raises kanegen's error.
     vars(module)["SolveError"] = SolveError
     sys.modules[name] = module
     return module
 
 
-def _file_name(sources: Sources) -> str:
-    return sources.name + (sysconfig.get_config_var("EXT_SUFFIX") or ".so")
-
-
 def _compile(job: Job, sources: Sources, work: Path, wrapper: Future[Path] | None) -> None:
-    """Write the sources into ``work``, and the shared library of kernel, steppers and wrapper."""
+    """Write the sources into ``work``, the library of the kernel, and a copy of the Python module."""
     write_files(sources.files, work)
+    library = work / KERNEL_FILE
     with activity(f"compiling {sources.name!r}"), workers(processors()) as submit:
-        # The wrapper is compiled in other processes at the same time as the kernel.
-        pending = wrapper or submit(_wrapper_folder, job, sources.files)
-        kernel = _compile_kernel(job, sources, work, submit)
-        objects = pending.result()
-    parts = [*map(str, kernel), *(str(objects / f"{part}.o") for part in (MODULE, *_C_PARTS))]
-    library = work / _file_name(sources)
-    make(link_command(job.toolchain, job.options, parts, str(library)), library)
-    for file in kernel:
+        # The Python module, if it is not there, is compiled in other processes at the same time as the kernel.
+        pending = wrapper or submit(wrapper_file, job, sources.files)
+        objects = _compile_kernel(job, sources, work, submit)
+        make(link_command(job.toolchain, job.options, list(map(str, objects)), str(library)), library)
+        shutil.copyfile(pending.result(), work / MODULE_FILE)
+    for file in objects:
         file.unlink()
     # The entry keeps the C code of the model, but not the headers of the runtime, a third of its size.
     for name in sources.files:
@@ -211,59 +237,25 @@ def _compile(job: Job, sources: Sources, work: Path, wrapper: Future[Path] | Non
 
 def _compile_kernel(job: Job, sources: Sources, work: Path, submit: Submit) -> list[Path]:
     """Compile the kernel, a long one in several pieces at the same time; returns the object files."""
+    from kanegen.codegen.pieces import has_long_functions, pieces  # a model from the cache is not compiled
+
     text = sources.text(sources.kernel)
-    flags = (*job.options.common, *(job.options.of_long_kernels if has_long_functions(text) else job.options.kernel))
-    texts = pieces(text, processors())
-    if len(texts) == 1:
-        files = [work / sources.kernel]
-    else:
+    optimized = job.options.of_long_kernels if has_long_functions(text) else job.options.kernel
+    flags = (*job.options.common, *optimized, "-fvisibility=default")
+    texts, files = pieces(text, processors()), [work / sources.kernel]
+    if len(texts) > 1:
         files = [work / f"piece_{k}.c" for k in range(len(texts))]
         write_files({file.name: piece for file, piece in zip(files, texts, strict=True)}, work)
     objects = [file.with_suffix(".o") for file in files]
-    running = [
-        submit(compile_object, job.toolchain, flags, file, target, [str(work)])
-        for file, target in zip(files[1:], objects[1:], strict=True)
-    ]
+
+    def start(file: Path, target: Path) -> Future[None]:
+        return submit(compile_object, job.toolchain, flags, file, target, [str(work)])
+
+    others = [start(*pair) for pair in list(zip(files, objects, strict=True))[1:]]
     compile_object(job.toolchain, flags, files[0], objects[0], [str(work)])
-    for compilation in running:
+    for compilation in others:
         compilation.result()
-    for file in files:
-        if file.name != sources.kernel:
+    if len(files) > 1:
+        for file in files:
             file.unlink()
     return objects
-
-
-def _wrapper_folder(job: Job, available: Mapping[str, str]) -> Path:
-    """The cached objects of the Cython module and the steppers."""
-    from importlib.metadata import version
-
-    wrapper = wrapper_files()
-    headers = include_closure(wrapper, available)
-    key = job.key(files_digest(headers), wrapper_digest(), sys.version, version("cython"))
-    folder = job.cache.find("wrappers", key)
-    if folder is not None:
-        return folder
-    files = {**headers, **wrapper}
-    return job.cache.publish("wrappers", key, MODULE, lambda work: _compile_wrapper(job, files, work))
-
-
-def _compile_wrapper(job: Job, files: Mapping[str, str], work: Path) -> None:
-    write_files(files, work)
-    common = job.options.common
-    paths = sysconfig.get_paths()
-    include = list(dict.fromkeys([str(work), paths["include"], paths["platinclude"], np.get_include()]))
-    # The Cython module takes longest. It gets a processor of its own, the other parts share the remaining ones.
-    with activity(_FIRST_BUILD, delay=0.0), workers(max(1, min(len(_C_PARTS), processors() - 1))) as submit:
-
-        def start(part: str) -> Future[None]:
-            flags, source = (*common, *getattr(job.options, part)), work / f"{MODULE}_{part}.c"
-            return submit(compile_object, job.toolchain, flags, source, work / f"{part}.o", [str(work)])
-
-        pending = [start(part) for part in _C_PARTS]
-        source = work / f"{MODULE}.c"
-        # Cython runs as a program, which returns errors as text and leaves no modules loaded in this process.
-        run([sys.executable, "-m", "cython", f"{MODULE}.pyx", "-o", source.name], folder=work)
-        compile_object(job.toolchain, (*common, *job.options.wrapper), source, work / f"{MODULE}.o", include)
-        for compilation in pending:
-            compilation.result()
-    source.unlink()

@@ -10,6 +10,8 @@ import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 from kanegen.backends.cython.processes import run
@@ -34,13 +36,12 @@ class CompilerOptions:
     """Flags of the C compiler; every field is part of the key under which an extension is cached.
 
     ``kernel``: for the generated model. ``steppers``: for the integration loops. ``runtime``: for other parts of the
-    runtime, mostly contacts and events: -O2 takes twice the time to compile, -O3 four times, for runs that are at most
-    5 % shorter. ``lanes``: for batch evaluation. ``wrapper``: for the Cython module, which only checks arguments, so
-    that the time to compile matters more (gcc -Og: 1.25 s instead of 1.96 s with -O1, for 6 ns more per call).
-    ``link``: for linking. ``-ffast-math`` raises `BuildError`, because it would remove the checks for NaN and infinity.
+    runtime, mostly contacts and events. ``lanes``: for batch evaluation. ``wrapper``: for the Cython module.
+    ``common``: for all of them. ``link``: for linking. docs/building.md has the reason of each flag. ``-ffast-math``
+    raises `BuildError`, because it would remove the checks for NaN and infinity.
     """
 
-    kernel: tuple[str, ...] = ("-std=c99", "-O3", "-march=native")
+    kernel: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-tree-slp-vectorize")
     steppers: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-tree-slp-vectorize")
     runtime: tuple[str, ...] = ("-std=c99", "-O1", "-march=native", "-ffp-contract=fast")
     lanes: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-Wno-psabi")
@@ -131,14 +132,27 @@ def compiler_version(toolchain: Toolchain) -> str:
 
 def cpu_identity() -> str:
     """The processor's name and instruction sets, on which ``-march=native`` depends."""
-    wanted = ("model name", "flags", "Features", "CPU part")
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0].splitlines()
-    except OSError:
-        lines = []
-    features = [line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() in wanted]
+    known = _cpu_information()
+    features = [known[name] for name in ("model name", "flags", "Features", "CPU part") if name in known]
     # platform.processor() can start a program, so it is called only without /proc/cpuinfo.
     return "\n".join([platform.machine(), *(features or [platform.processor()])])
+
+
+def cpu_features() -> frozenset[str]:
+    """The instruction sets of the processor by the names of Linux; empty on other systems."""
+    known = _cpu_information()
+    return frozenset((known.get("flags") or known.get("Features", "")).split())
+
+
+@cache
+def _cpu_information() -> Mapping[str, str]:
+    """The lines of /proc/cpuinfo about the first processor, by name; empty without this file."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            lines = list(takewhile(str.strip, file))
+    except OSError:
+        return {}
+    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 def compile_object(

@@ -14,7 +14,8 @@ from kanegen.backends.protocol import Generated
 from kanegen.codegen.description import Description
 from kanegen.codegen.functions import Entry
 from kanegen.codegen.kernel import kernel_context
-from kanegen.codegen.sources import LINE_WIDTH, include_closure, render, runtime_headers
+from kanegen.codegen.sources import include_closure, render, runtime_headers
+from kanegen.codegen.text import LINE_WIDTH
 from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.emission.casadi.interface import CasadiFunction, Differentiated, defaults, groups, values_of
 from kanegen.emission.files import TABLE

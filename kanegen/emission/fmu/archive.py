@@ -16,7 +16,7 @@ from kanegen.codegen.sources import write_files
 from kanegen.errors import BuildError
 
 PORTABLE: Final = CompilerOptions(
-    kernel=("-std=c99", "-O3"),
+    kernel=("-std=c99", "-O3", "-fno-tree-slp-vectorize"),
     steppers=("-std=c99", "-O3", "-fno-tree-slp-vectorize"),
 )
 """Flags of the binaries: those of the solver without ``-march=native``, since an FMU goes to other machines."""

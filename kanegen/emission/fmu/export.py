@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kanegen.backends.cython import CompilerOptions
+from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import IMPLICIT
 from kanegen.codegen.sources import files_digest, text_digest

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from kanegen.codegen.description import Description
-from kanegen.codegen.methods.table import METHODS
+from kanegen.codegen.methods.files import METHODS
 from kanegen.emission.interface import Interface
 from kanegen.emission.selftest.expected import Accuracy, Evaluation, UndefinedError, function_of
 from kanegen.emission.selftest.steps import SEMI_IMPLICIT, Projection, Values, advance

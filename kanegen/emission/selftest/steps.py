@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from kanegen.codegen.methods.table import METHODS
+from kanegen.codegen.methods.files import METHODS
 from kanegen.emission.selftest.expected import UndefinedError
 from kanegen.emission.step import Level, Projected
 from kanegen.graph import Context

@@ -13,15 +13,13 @@ from kanegen.derivation.equations import PIVOT_LIMIT, Equations
 from kanegen.errors import ModelError
 from kanegen.graph import Node, reachable
 from kanegen.program.builder import Fragment, Functions, flat
-
-RIGHT_HAND_SIDE = "rhs_controlled"
-GAINS = "control_gains"
+from kanegen.program.catalogue import CONTROL_GAINS, CONTROLLED_RATES
 
 
 def control_constraints(f: Functions, motion: ControlledMotion) -> None:
     """Add the functions of a model with control constraints."""
     summary = "q', u' and the derivatives of the controls under the control constraints"
-    f.add(RIGHT_HAND_SIDE, _right_hand_side(f, motion), summary)
+    f.add(CONTROLLED_RATES, _right_hand_side(f, motion), summary)
     if motion.levels:
         residuals = _guarded(f, motion).output([level.residual for level in motion.levels])
         f.add("control_residuals", residuals, "residuals of the control constraints")
@@ -33,7 +31,7 @@ def control_constraints(f: Functions, motion: ControlledMotion) -> None:
         f.add("control_level", _guarded(f, motion).rows(rows), summary)
     if any(motion.gains):
         summary = "number of gains, then Theta1, Theta2, ... of the control constraints with decaying errors"
-        f.add(GAINS, f.fragment().rows(_gains(f, motion)), summary)
+        f.add(CONTROL_GAINS, f.fragment().rows(_gains(f, motion)), summary)
 
 
 def _guarded(f: Functions, motion: ControlledMotion) -> Fragment:

@@ -13,43 +13,13 @@ from typing import Final
 from kanegen.derivation import forms
 from kanegen.derivation.equations import Quantity
 from kanegen.derivation.forces.reactions import MULTIPLIERS
-from kanegen.derivation.sensitivities import MULTIPLIER, Rows
+from kanegen.derivation.sensitivities import Rows
 from kanegen.graph import Node, substitute
-from kanegen.program.builder import Fragment, Functions, FunctionSpec, flat, mass_function
+from kanegen.program.builder import Fragment, Functions, flat, mass_function
+from kanegen.program.catalogue import ARGUMENT_NAMES
 from kanegen.program.functions.consistency import without
 from kanegen.program.functions.feedback import no_laws
 from kanegen.program.functions.right_sides import bordered_columns, reduced_columns
-
-NAMES: Final = {
-    "q": "coordinates", "u": "speeds", "s": "states", "r": "inputs", "p": "parameters", "t": "time",
-    MULTIPLIER: "contact multipliers",
-}  # fmt: skip
-
-CONTACTS: Final = "acceleration, value, rate, target of the contact rows, then load, mu_k of the contacts,"
-
-
-def jacobian_specs() -> list[FunctionSpec]:
-    """Return the catalogue entries ``jacobian_<argument>``, ``residuals_<argument>``, ``outputs_<argument>`` ..."""
-    kinds = (
-        ("jacobian", "q' and u'", _rates, _no_rates, ("q", "u", "s", "r", "p", "t", MULTIPLIER)),
-        ("residuals", "the residuals", _residuals, _no_residuals, ("q", "u", "r")),
-        ("outputs", "the outputs", _outputs, _no_outputs, ("q", "u", "s", "r", MULTIPLIER)),
-        ("laws", "the feedback laws", _laws, _no_laws, ("q", "u", "s", "r", "t")),
-        ("contacts", CONTACTS, _contacts, _no_contacts, ("q", "u", "s", "r", "t", MULTIPLIER)),
-    )
-    return [
-        FunctionSpec(
-            f"{kind}_{argument}",
-            f"derivatives of {what} with respect to the {NAMES[argument]}",
-            partial(make, argument=argument),
-            requires=partial(requires, argument=argument),
-            group="jacobians",
-            on_request=kind in ("outputs", "contacts") or (kind == "jacobian" and argument in ("r", "p", MULTIPLIER)),
-            derives=True,
-        )
-        for kind, what, make, requires, arguments in kinds
-        for argument in arguments
-    ]
 
 
 def _columns(f: Functions, argument: str) -> int:
@@ -60,7 +30,7 @@ def _columns(f: Functions, argument: str) -> int:
 
 
 def _nothing_to_vary(f: Functions, argument: str) -> str | None:
-    return None if _columns(f, argument) else f"it has no {NAMES[argument]}"
+    return None if _columns(f, argument) else f"it has no {ARGUMENT_NAMES[argument]}"
 
 
 def _undetermined(f: Functions) -> str | None:
@@ -155,7 +125,7 @@ def _rates(f: Functions, argument: str) -> Fragment:
         fast, general = _general, None
     return f.guarded(
         f"jacobian_{argument}",
-        f"derivatives of q' and u' with respect to the {NAMES[argument]}, from the bordered system",
+        f"derivatives of q' and u' with respect to the {ARGUMENT_NAMES[argument]}, from the bordered system",
         partial(fast, f, argument),
         None if general is None else partial(general, f, argument),
     )
@@ -164,7 +134,7 @@ def _rates(f: Functions, argument: str) -> Fragment:
 def _reduced(f: Functions, argument: str, s: Fragment) -> Fragment:
     D1, D2 = _loaded(f, s, argument)
     columns = reduced_columns(f, s, *f.sensitivities.reduced(D1, D2))
-    title = f"derivatives with respect to the {NAMES[argument]}"
+    title = f"derivatives with respect to the {ARGUMENT_NAMES[argument]}"
     return _finished(f, s, argument, list(zip(*columns, strict=True)), title)
 
 
@@ -188,8 +158,8 @@ def _finished(f: Functions, s: Fragment, argument: str, rows: forms.Matrix, titl
 def _loaded(f: Functions, s: Fragment, argument: str) -> tuple[forms.Matrix, forms.Matrix]:
     """Return the derivatives of the momentum rows (n_u, m) and of the constraints (n_c, m), from the array ``D``."""
     balance = f.sensitivities.balance(argument)
-    mass = mass_function(f.equations.model)
-    summary = f"derivatives of {mass} u' - P - J^T lambda and J u' - b in the {NAMES[argument]} at fixed u' and lambda"
+    mass, name = mass_function(f.equations.model), ARGUMENT_NAMES[argument]
+    summary = f"derivatives of {mass} u' - P - J^T lambda and J u' - b in the {name} at fixed u' and lambda"
     s.invoke(f.internal(f"balance_{argument}", summary, lambda: _balance(f, balance)), "D", len(balance.nodes))
     rows = f.loaded("D", balance)
     return rows[: f.n_u], rows[f.n_u :]
@@ -206,3 +176,13 @@ def _balance(f: Functions, slopes: Quantity) -> Fragment:
         J, names = f.equations.J.nodes, {"lambda": MULTIPLIERS}
         s.call("multipliers", f.n_u, f.n_c, title="constraint forces and J", names=names, force=force, J=J)
     return s.output(substitute(slopes.nodes, held), slopes.shape, "derivatives")
+
+
+KINDS: Final = {
+    "jacobian": (_rates, _no_rates),
+    "residuals": (_residuals, _no_residuals),
+    "outputs": (_outputs, _no_outputs),
+    "laws": (_laws, _no_laws),
+    "contacts": (_contacts, _no_contacts),
+}
+"""What builds the Jacobians of each kind in one argument, and the reason why a model does not have them."""

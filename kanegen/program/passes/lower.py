@@ -17,8 +17,8 @@ LOADS = frozenset({"input", "const", "sine", "cosine"})
 GATHERED = {"sin": "sine", "cos": "cosine"}
 """Operations of the graph and the result of the gathered evaluation of all angles that replaces them."""
 
-FEWEST_ANGLES = 3
-"""Number of angles from which one vector evaluation is faster than calls of the C library (2 angles: same time)."""
+FEWEST_GATHERED = 2
+"""Number of sines and cosines from which they are gathered: those of one angle share its reduction."""
 
 ARGUMENTS = frozenset({"t", "q", "u", "r", "p", "g"})
 """Arrays that are arguments of a function."""
@@ -146,17 +146,20 @@ def shared_denominators(order: Sequence[Node], positions: Mapping[int, int]) -> 
 def _gathered_angles(order: Sequence[Node], positions: Mapping[int, int]) -> dict[int, int]:
     """Return angles that can be evaluated before all other values: node index to position in the gathered call.
 
-    They are sums and products of arguments of the function. Fewer than `FEWEST_ANGLES` are not gathered.
+    They are sums and products of arguments of the function. Fewer than `FEWEST_GATHERED` sines and
+    cosines are not gathered.
     """
     direct: set[int] = set()
     angles: dict[int, int] = {}
+    gathered = 0
     for node in order:
         given = node.index in positions or (node.op == "input" and node.payload[0] in ARGUMENTS)
         if given or (node.op in ("const", "add", "sub", "mul", "neg") and all(a.index in direct for a in node.args)):
             direct.add(node.index)
         elif node.op in GATHERED and node.args[0].index in direct:
             angles.setdefault(node.args[0].index, len(angles))
-    return angles if len(angles) >= FEWEST_ANGLES else {}
+            gathered += 1
+    return angles if gathered >= FEWEST_GATHERED else {}
 
 
 class Reads(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
-from kanegen.derivation.sensitivities import MULTIPLIER
+from kanegen.model.inputs import MULTIPLIER
 from kanegen.solve.analysis.closed_contacts import ContactValues, RowSlopes
 from kanegen.solve.analysis.slopes import STATE, DifferenceSlopes, Slopes, contact_values
 from kanegen.solve.analysis.supports import Equation, Support, equations_of

@@ -17,9 +17,9 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.codes import ContactLaw, Mode
-from kanegen.derivation.sensitivities import MULTIPLIER
 from kanegen.errors import SolveError
 from kanegen.graph.ranks import RANK_TOLERANCE
+from kanegen.model.inputs import MULTIPLIER
 from kanegen.program.records import ContactEntry
 from kanegen.solve.analysis.slopes import STATE, Slopes
 from kanegen.solve.contacts import ContactState

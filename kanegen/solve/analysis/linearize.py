@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.arrays import Array
-from kanegen.derivation.sensitivities import MULTIPLIER
 from kanegen.display import Table, page
 from kanegen.errors import SolveError
 from kanegen.graph.ranks import RANK_TOLERANCE, pivoted_columns
+from kanegen.model.inputs import MULTIPLIER
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.analysis.closed_contacts import (
     COLUMNS,

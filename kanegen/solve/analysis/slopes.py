@@ -9,7 +9,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
-from kanegen.derivation.sensitivities import MULTIPLIER
+from kanegen.model.inputs import MULTIPLIER
 from kanegen.solve.feedback.laws import LAWS, UNLIMITED_LAWS
 from kanegen.solve.functions import CompiledFunctions
 

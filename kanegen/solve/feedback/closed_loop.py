@@ -14,7 +14,7 @@ from kanegen.codegen.methods.table import IMPLICIT
 from kanegen.errors import SolveError, brief
 from kanegen.forms import FORMS
 from kanegen.model.control import control_limits
-from kanegen.program.functions.controls import RIGHT_HAND_SIDE
+from kanegen.program.catalogue import CONTROLLED_RATES
 from kanegen.solve.consistent import RunStart, consistent_controls, start_problems, with_states
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs, run_inputs, sample_times
@@ -69,7 +69,7 @@ class ClosedLoop:
     @property
     def right_hand_side(self) -> str | None:
         """Name of the function that is integrated; None: the right-hand side of the solver."""
-        return RIGHT_HAND_SIDE if self.law is None else None
+        return CONTROLLED_RATES if self.law is None else None
 
     def record(self, result: Any, dense: Any) -> ControlHistory:
         """The controls and servo-errors at the stored times of a run."""

@@ -104,13 +104,13 @@ static int evaluate_rhs(KG_ARGUMENTS)
   int result = KG_OK;
 
   /* sines and cosines */
-  const kg_real angle[KG_PADDED(3)] = {
+  const kg_real angle[3] = {
       q[0],
       q[1],
       q[2],
   };
-  kg_real sine[KG_PADDED(3)], cosine[KG_PADDED(3)];
-  kg_sincos(KG_PADDED(3), angle, sine, cosine);
+  kg_real sine[3], cosine[3];
+  kg_sincos(3, angle, sine, cosine);
 
   /* matrix */
   M[0] = sine[0] * sine[0] + KG_C(2.0);
@@ -139,13 +139,13 @@ static int evaluate_2(KG_ARGUMENTS)
   (void)t; (void)u; (void)r; (void)work;
 
   /* sines and cosines */
-  const kg_real angle[KG_PADDED(3)] = {
+  const kg_real angle[3] = {
       q[0],
       q[1],
       q[2],
   };
-  kg_real sine[KG_PADDED(3)], cosine[KG_PADDED(3)];
-  kg_sincos(KG_PADDED(3), angle, sine, cosine);
+  kg_real sine[3], cosine[3];
+  kg_sincos(3, angle, sine, cosine);
   out[0] = sine[0] * sine[0] + KG_C(2.0);  /* [0, 0] */
   out[1] = p[0] * sine[1];  /* [0, 1] */
   out[2] = p[0] * cosine[1];  /* [1, 0] */

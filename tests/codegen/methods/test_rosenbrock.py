@@ -15,10 +15,10 @@ from messages import raises
 from steppers import Host
 from tolerances import CONVERGENCE_ORDER, ROSENBROCK_FACTORS, STIFF_PROPORTIONALITY
 
-from kanegen.codegen.methods import table
+from kanegen.codegen.methods import files
 from kanegen.codegen.methods.tableaux import all_trees
 
-RODAS = table.METHODS["rodas"].coefficients
+RODAS = files.METHODS["rodas"].coefficients
 
 # Van der Pol's equation with epsilon = 1e-6 from (2, 0) at t = 2: IVP test set, Mazzia and Magherini (2008), VDPOL.
 VAN_DER_POL_END = [1.706167732170469, -0.8928097010248125]

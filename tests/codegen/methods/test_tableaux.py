@@ -10,7 +10,8 @@ import pytest
 from jinja2 import TemplateNotFound, UndefinedError
 from messages import raises
 
-from kanegen.codegen.methods.table import METHODS
+from kanegen.codegen.methods.files import METHODS, Method
+from kanegen.codegen.methods.rosenbrock import Rosenbrock
 from kanegen.codegen.methods.tableaux import Tableau, all_trees, bushy_tree, density, literal, order_of, trees_of_order
 from kanegen.codegen.sources import environment, render, runtime_headers
 
@@ -26,6 +27,12 @@ def test_rooted_trees_are_counted_as_in_the_literature() -> None:
     for _ in range(3):
         tall = (tall,)
     assert density(tall) == 24
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_the_table_says_what_the_files_say(method: Method) -> None:
+    assert method.is_adaptive == (method.control is not None) == ("control" in method._file)
+    assert method.is_implicit == isinstance(method.coefficients, Rosenbrock)
 
 
 @pytest.mark.parametrize("method", TABLEAUX.values(), ids=TABLEAUX)

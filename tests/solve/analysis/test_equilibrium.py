@@ -247,7 +247,8 @@ def test_bicycle_rides_straight(speed: float, stability: str) -> None:
     pushed = {"phi": 0.03, "de": -0.02}
     found = bicycle.solver().steady_motion(dict(zip(bicycle.COORDINATES, q, strict=True)) | pushed, u, fixed="u_x")
     assert set(found.cyclic) == {"x", "y", "psi", "thR", "thF"}
-    np.testing.assert_allclose([found["phi"], found["de"]], 0.0, atol=1e-9)
+    # The iteration ends where the accelerations vanish to rounding; the least stiff direction amplifies it.
+    np.testing.assert_allclose([found["phi"], found["de"]], 0.0, atol=1e-8)
     assert found.stability == stability
     for value in bicycle.EIGENVALUES[int(speed)]:
         assert np.abs(found.eigenvalues - value).min() < 1e-9
