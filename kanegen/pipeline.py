@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kanegen.backends.cython.extension import c_sources
@@ -17,9 +18,10 @@ from kanegen.backends.registry import backend as backend_named
 from kanegen.codegen.sources import Sources
 from kanegen.derivation import fingerprint, lower_model
 from kanegen.errors import BuildError, brief
+from kanegen.forms import AUTO
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.model.stabilization import require_stabilization
-from kanegen.program.options import BuildOptions
+from kanegen.program.options import BuildOptions, Scope
 from kanegen.progress import activity
 from kanegen.solve import Solver
 
@@ -56,6 +58,8 @@ def build(
     functions
         Functions to compile; None means :data:`kanegen.program.catalogue.DEFAULT_FUNCTIONS`, ``"all"`` adds those that
         are compiled on request only: A1, A2, N, L, F, Dm, e, rank, parts, underactuation, integrals and Jacobians.
+        With None, those that only the user calls, such as Q, energies and outputs, are compiled when they are first
+        used if the model is large (docs/building.md).
     compiler
         Flags of the C compiler, a :class:`CompilerOptions`; None: the default flags. The environment variable ``CC``
         selects the compiler.
@@ -76,7 +80,16 @@ def build(
             "variable CC selects the compiler"
         )
     options = options_of(form, functions, stabilization)
+    if functions is None:
+        options = replace(options, scope=Scope.FIRST)
+    built = backend_named(backend)(_request(model, options), compiler)
+    return Solver(built, built.description, model.parameters, stabilization, model.initial, model)
+
+
+def _request(model: Model, options: BuildOptions) -> Request:
+    """The request for a program of a model, and for functions that it leaves out."""
     system = lower_model(model)
+    digest = fingerprint(system, repr(options))
 
     def derive() -> Generated:
         from kanegen.derivation import Equations
@@ -84,9 +97,14 @@ def build(
         with activity(f"deriving the equations of {model.name!r}"), _without_collections():
             return generate(Equations(system), options)
 
-    request = Request(fingerprint(system, repr(options)), derive)
-    built = backend_named(backend)(request, compiler)
-    return Solver(built, built.description, model.parameters, stabilization, model.initial, model)
+    def derive_more(form: str, names: tuple[str, ...]) -> Generated:
+        from kanegen.derivation import Equations
+
+        with activity(f"deriving {', '.join(names)} of {model.name!r}"), _without_collections():
+            # Another graph than that of the first program, so that the code does not depend on what was derived before.
+            return generate(Equations(lower_model(model)), BuildOptions(form, names, Scope.LATER))
+
+    return Request(digest, derive, derive_more)
 
 
 def options_of(
@@ -116,8 +134,11 @@ def generate(
 ) -> Generated:
     """The program of a model, with the description that a solver needs. ``more`` adds functions to the program."""
     from kanegen.codegen.describe import describe
-    from kanegen.program.assemble import assemble
+    from kanegen.program.assemble import assemble, selected
 
+    if options.form == AUTO:
+        form, equations = selected(equations)
+        options = replace(options, form=form)
     program, form = assemble(equations, options, more)
     return Generated(program, describe(equations, program, form), f"form {form}")
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.backends.cython.extension import c_sources
-from kanegen.backends.protocol import Evaluator, Generated, Request, RunOptions
+from kanegen.backends.parts import remember, request_of
+from kanegen.backends.protocol import DeriveMore, Evaluator, Generated, Request, RunOptions
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
 from kanegen.codes import Status
@@ -50,7 +51,8 @@ def build_model(request: Request, options: Any = None) -> InterpretedModel:
             f"backend 'interpreted' supports no contacts and events, but {program.name!r} has {', '.join(names)}: use "
             "backend='cython'"
         )
-    return InterpretedModel(request.digest, request.generated)
+    remember(request.digest, request.derive_more)
+    return InterpretedModel(request.digest, request.generated, request.derive_more)
 
 
 class InterpretedModel:
@@ -58,13 +60,20 @@ class InterpretedModel:
 
     path = None
 
-    def __init__(self, digest: str, generated: Generated) -> None:
+    def __init__(self, digest: str, generated: Generated, derive_more: DeriveMore | None = None) -> None:
         self.digest = digest
-        self._generated = generated
+        self._generated, self._derive_more = generated, derive_more
+        self._parts: dict[tuple[str, ...], InterpretedModel] = {}
         self.module = cast(Evaluator, Interpreted(generated.program, digest))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return InterpretedModel, (self.digest, self._generated)
+        return InterpretedModel, (self.digest, self._generated), {"_parts": self._parts}
+
+    def more(self, names: tuple[str, ...]) -> InterpretedModel:
+        """The functions of these names in the catalogue, which this model leaves out. Raises `BuildError`."""
+        if names not in self._parts:
+            self._parts[names] = build_model(request_of(names, self.digest, self.description.form, self._derive_more))
+        return self._parts[names]
 
     def batch(self, name: str) -> NoReturn:
         """Raise `BuildError`: evaluation in batches needs a compiler."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,15 +37,20 @@ class Generated:
     options: str
 
 
+DeriveMore: TypeAlias = Callable[[str, tuple[str, ...]], Generated]
+
+
 @dataclass(frozen=True)
 class Request:
     """A request to build a model: the ``digest`` of model and options, and a function that derives the program.
 
-    A back end that finds its result in a cache by the digest does not derive the program.
+    A back end that finds its result in a cache by the digest does not derive the program. ``derive_more(form, names)``
+    derives functions that the program leaves out, by their names in the catalogue.
     """
 
     digest: str
     derive: Callable[[], Generated]
+    derive_more: DeriveMore | None = None
 
     @cached_property
     def generated(self) -> Generated:
@@ -292,6 +297,9 @@ class Build(Protocol):
     sources: Sources
     path: Path | None
     description: Description
+
+    def more(self, names: tuple[str, ...]) -> Build:
+        """A build of functions that this one leaves out, by their names in the catalogue. Raises `BuildError`."""
 
     def batch(self, name: str) -> BatchFunction:
         """The batch evaluation of a function, compiled on first use. Raises `BuildError` where there is none."""

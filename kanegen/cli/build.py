@@ -51,6 +51,7 @@ def build(file: ModelFile, **options: Any) -> None:
         ("dependent", ", ".join(description.dependent_names) or "none"),
         ("form", f"{description.form}, {description.functions['rhs'].operations} operations"),
         ("functions", ", ".join(description.functions)),
+        *([("on first use", ", ".join(description.deferred))] if description.deferred else []),
         ("extension", str(solver.extension.path)),
         ("built in", f"{elapsed:.2f} s"),
     ):

@@ -253,7 +253,7 @@ def _summary(motion: _Motion) -> Table:
         ("step sizes", f"{statistics.smallest_step:.3g} s to {statistics.largest_step:.3g} s"),
         ("time", f"{motion.build_seconds:.2f} s building, {1e3 * motion.integrate_seconds:.2f} ms integrating"),
     ]
-    if "energy" in solver.description.functions:
+    if solver.description.has("energy"):
         energy = solution.energy
         rows.append(("energy", f"{energy[0]:.6g} J at the start, within {np.max(np.abs(energy - energy[0])):.2e} J"))
     built = "residuals" in solver.description.functions

@@ -60,6 +60,7 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         path_controls=path_controls(equations) if "control_forces" in functions else (),
         mass=mass_function(model),
         functions=functions,
+        deferred=program.deferred,
         unavailable=FrozenMapping(program.unavailable),
         outputs=FrozenMapping((name, quantity.shape) for name, quantity in equations.outputs.items()),
         no_integrals=FrozenMapping((name, reason) for name, reason in no_integrals.items() if reason),

@@ -159,7 +159,8 @@ class Description:
     """Names, sizes and labels of a built model; plain values only. Parameter values belong to the model.
 
     ``dependent`` and ``independent`` are indices of speeds. ``functions`` maps the names of compiled functions to
-    entries, ``unavailable`` the names of functions that do not exist for the model to the reason, ``outputs`` names to
+    entries; those of ``deferred`` are compiled when they are first used. ``unavailable`` maps the names of functions
+    that do not exist for the model to the reason, ``outputs`` names to
     shapes, ``no_integrals`` outputs and the energy to the reason why a projection cannot preserve them, ``no_motions``
     outputs to the reason why a path cannot prescribe them.
     ``cyclic_coordinates`` belong to Hamilton's form, ``path_controls`` are the inputs that inverse dynamics solves for,
@@ -186,6 +187,7 @@ class Description:
     path_controls: tuple[int, ...] = ()
     mass: str = "Q"
     functions: Mapping[str, FunctionEntry]
+    deferred: tuple[str, ...] = ()
     unavailable: Mapping[str, str] = field(default_factory=FrozenMapping)
     outputs: Mapping[str, tuple[int, ...]] = field(default_factory=FrozenMapping)
     no_integrals: Mapping[str, str] = field(default_factory=FrozenMapping)
@@ -235,7 +237,12 @@ class Description:
     @cached_property
     def reactions(self) -> tuple[str, ...]:
         """Names of the reactions that were built."""
-        return tuple(name.removeprefix(REACTION) for name in self.functions if name.startswith(REACTION))
+        names = (*self.functions, *self.deferred)
+        return tuple(name.removeprefix(REACTION) for name in names if name.startswith(REACTION))
+
+    def has(self, function: str) -> bool:
+        """Whether a function is compiled, or will be when it is first used."""
+        return function in self.functions or function in self.deferred
 
     def input_names(self, slots: tuple[int, ...]) -> tuple[str, ...]:
         """Names of the inputs with these indices."""

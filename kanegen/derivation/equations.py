@@ -435,7 +435,10 @@ class Equations:
     @cached_property
     def outputs(self) -> dict[str, Quantity]:
         """The user's outputs and the loads of auxiliary speeds; u' are symbols for the solved accelerations."""
-        auxiliary = auxiliary_loads(self.system, self.inertia, self._all_forces, [*self.right_side, *self.M.nodes])
+        auxiliary: tuple[Node, ...] = ()
+        if self.model.auxiliary_speeds:  # without them, neither P nor M is needed
+            equations = [*self.right_side, *self.M.nodes]
+            auxiliary = auxiliary_loads(self.system, self.inertia, self._all_forces, equations)
         result = {}
         for name, output in self.model.outputs.items():
             result[name] = self.quantity(name, [self.system.lower(x) for x in output.expressions], output.shape)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
+from typing import Final
 
 from kanegen.derivation.algebra import nonzeros, range_space_operations
 from kanegen.derivation.control.control_constraints import ControlledMotion
@@ -15,7 +17,7 @@ from kanegen.errors import BuildError
 from kanegen.forms import AUTO, FEW_SPEEDS, FORMS, RECURSIVE_LIMIT, WRITTEN_OUT_LIMIT
 from kanegen.graph import Node
 from kanegen.model.expressions import symbol_name
-from kanegen.program.builder import Functions, FunctionSpec
+from kanegen.program.builder import Functions, FunctionSpec, mass_function
 from kanegen.program.functions.contacts import (
     add_contacts,
     contact_table,
@@ -28,11 +30,18 @@ from kanegen.program.functions.feedback import needed_by_laws
 from kanegen.program.functions.momentum_form import add_momentum_form
 from kanegen.program.functions.right_sides import RIGHT_SIDES, right_hand_side
 from kanegen.program.kernels import KERNELS
-from kanegen.program.options import BuildOptions
-from kanegen.program.passes.count import KERNEL_WEIGHT, RECURSIVE_WEIGHT, cost_estimate, latency
+from kanegen.program.options import BuildOptions, Scope
+from kanegen.program.passes.count import KERNEL_WEIGHT, RECURSIVE_WEIGHT, cost_estimate, latency, operation_count
 from kanegen.program.passes.lower import hoist
 from kanegen.program.recipes import SPECS, reason_against
 from kanegen.program.records import Function, Program, Symbols
+
+LARGE = 3000
+"""Operations of a right-hand side above which functions that only the user calls are built when they are first used.
+
+They then take longer to derive and to compile than the right-hand side: their operations grow with the square or the
+cube of the number of bodies, those of a right-hand side of order n in proportion to it.
+"""
 
 
 def assemble(
@@ -44,6 +53,8 @@ def assemble(
     catalogue.
     """
     form = cheapest(equations) if options.form == AUTO else options.form
+    if options.scope is Scope.LATER:
+        return _apart(equations, options, form), form
     of_form = [spec.name for spec in SPECS.values() if form in spec.forms]
     model = equations.model
     names = dict.fromkeys((*options.functions, *of_form, *needed_by_events(model), *needed_by_laws(model)))
@@ -55,7 +66,11 @@ def assemble(
         right_hand_side(functions, stabilized=True)
     if FORMS[form].momenta:
         add_momentum_form(functions, form)
-    reasons = {name: _add(functions, SPECS[name], form) for name in names}
+    later = _deferred(functions, names) if options.scope is Scope.FIRST and _is_large(functions, form) else ()
+    reasons = {
+        name: reason_against(functions, SPECS[name], form) if name in later else _add(functions, SPECS[name], form)
+        for name in names
+    }
     add_contacts(functions)
     motion = equations.once(ControlledMotion.of)
     if motion is not None:
@@ -65,7 +80,55 @@ def assemble(
     others = (spec for spec in SPECS.values() if spec.name not in names and not (spec.derives and not spec.forms))
     reasons |= {spec.name: reason_against(functions, spec, form) for spec in others}
     unavailable = tuple((name, reason) for name, reason in reasons.items() if reason is not None)
-    return hoist(replace(program_of(functions), unavailable=unavailable)), form
+    deferred = tuple(each for name in later if reasons[name] is None for each in _members(functions, SPECS[name]))
+    return hoist(replace(program_of(functions), unavailable=unavailable, deferred=deferred)), form
+
+
+def _is_large(functions: Functions, form: str) -> bool:
+    """Whether functions are left out; momentum forms and controls evaluate most of them."""
+    if FORMS[form].momenta or functions.equations.model.control is not None:
+        return False
+    return operation_count(functions.known["rhs"]) > LARGE
+
+
+def _deferred(functions: Functions, names: Collection[str]) -> tuple[str, ...]:
+    """Return the entries of the catalogue, among ``names``, of which no run needs a function.
+
+    Contacts, events, constraints and projections on integrals need the matrix of the accelerations.
+    """
+    model = functions.equations.model
+    switching = model.resolved_contacts or model.events or model.switches or model.impulses
+    acting = ["Q", mass_function(model)] if functions.n_c or switching or "integrals" in names else []
+    kept = {"rhs", *acting, *needed_by_events(model), *needed_by_laws(model)}
+    specs = (SPECS[name] for name in names if name not in kept and name not in functions.known)
+    return tuple(spec.name for spec in specs if spec.on_request and (spec.attribute or spec.name in _MEMBERS))
+
+
+_MEMBERS: Final[Mapping[str, Callable[[Equations], Iterable[str]]]] = {
+    "outputs": lambda equations: equations.outputs,
+    "reactions": lambda equations: equations.model.reactions,
+}
+"""Names of the members of families of functions that can be left out."""
+
+
+def _members(functions: Functions, spec: FunctionSpec) -> tuple[str, ...]:
+    """Return the names of the functions of a catalogue entry."""
+    if spec.name not in _MEMBERS:
+        return (spec.name,)
+    return tuple(f"{spec.prefix}{name}" for name in _MEMBERS[spec.name](functions.equations))
+
+
+def _apart(equations: Equations, options: BuildOptions, form: str) -> Program:
+    """Return the program of functions that were left out of the first one."""
+    functions = Functions(equations, form, SPECS, options.functions)
+    functions.make_rates = partial(right_hand_side, functions)
+    if "rhs" in options.functions:
+        right_hand_side(functions, stabilized=False)
+        if functions.stabilizable:
+            right_hand_side(functions, stabilized=True)
+    for name in options.functions:
+        _add(functions, SPECS[name], form)
+    return hoist(replace(program_of(functions), contacts=(), events=()))
 
 
 def speed_form(equations: Equations) -> str:
@@ -107,8 +170,15 @@ def program_of(functions: Functions) -> Program:
 def cheapest(equations: Equations) -> str:
     """Return the candidate form whose right-hand side has the least estimated cost.
 
-    If no candidate accepts the model, return the first one: building it then reports the reason. Forms that solve
-    large systems are derived only if their solve alone does not cost more than another form.
+    If no candidate accepts the model, return the first one: building it then reports the reason.
+    """
+    return selected(equations)[0]
+
+
+def selected(equations: Equations) -> tuple[str, Equations]:
+    """Return the cheapest form, and equations of the same model in which its right-hand side may be derived already.
+
+    Forms that solve large systems are derived only if their solve alone does not cost more than another form.
     """
     candidates = [
         form.name for form in FORMS.values() if form.candidate and (equations.is_symmetric or not form.symmetric)
@@ -123,17 +193,20 @@ def cheapest(equations: Equations) -> str:
         if not (FORMS[form].written_out and _is_long(equations)):
             costs |= form_costs(equations, [form])
     ordered = [form for form in candidates if form in costs]
-    return min(ordered, key=costs.__getitem__) if costs else candidates[0]
+    form = min(ordered, key=costs.__getitem__) if costs else candidates[0]
+    return form, equations if known is None or form not in recursive else known.equations
 
 
 @dataclass(frozen=True)
 class RecursionEstimate:
     """What the recursive forms tell before the other forms are derived.
 
-    ``costs``: those of the recursive forms. ``forces``: the cost of P, which the other forms evaluate. ``couplings``:
-    the nonzeros that the lower triangle of Q can have, of which some can cancel.
+    ``equations``: those from which it was made. ``costs``: those of the recursive forms. ``forces``: the cost of P,
+    which the other forms evaluate. ``couplings``: the nonzeros that the lower triangle of Q can have, of which some can
+    cancel.
     """
 
+    equations: Equations
     costs: dict[str, float]
     forces: float
     couplings: Sequence[Set[int]]
@@ -160,7 +233,7 @@ def _recursion_estimate(equations: Equations, forms: Iterable[str]) -> Recursion
         return None
     functions = Functions(apart, next(iter(costs)), SPECS)
     forces = cost_estimate(functions.function("P"), hoist(program_of(functions)).constants)
-    return RecursionEstimate(costs, forces, couplings)
+    return RecursionEstimate(apart, costs, forces, couplings)
 
 
 def _is_long(equations: Equations) -> bool:
@@ -194,7 +267,7 @@ def right_sides(
     """Return the right-hand side and its constants in each form, without the forms that do not accept the model."""
     found = {}
     for form in forms:
-        functions = Functions(equations, form, SPECS)
+        functions = Functions(equations, form, SPECS, ("rhs",))
         try:
             function = right_hand_side(functions, stabilized=False, fallback=fallback)
         except BuildError:

@@ -147,7 +147,8 @@ class Functions:
     """The functions of a model's program by name, and the data that the code building them shares.
 
     ``form``: the form of the right-hand side. ``catalogue``: the entries that build the functions which other functions
-    evaluate; functions that are not in ``public`` are internal.
+    evaluate; functions that are not in ``public`` are internal. ``make_rates(stabilized)``, set by who assembles the
+    program, adds the right-hand side if a function needs the accelerations and it is not there.
     """
 
     def __init__(
@@ -165,6 +166,7 @@ class Functions:
         self.any_rank = FORMS[form].any_rank
         self.stabilizable = bool(equations.gain_names)
         self.known: dict[str, Function] = {}
+        self.make_rates: Callable[[bool], Function] | None = None
 
     @property
     def mass(self) -> Function:
@@ -227,7 +229,11 @@ class Functions:
 
     def accelerations(self, s: Fragment) -> list[Node]:
         """Evaluate the right-hand side in the array ``a``, (n_q + n_u + n_s,), stabilized if possible; return u'."""
-        function = self.known["rhs_stabilized" if self.stabilizable else "rhs"]
+        function = self.known.get("rhs_stabilized" if self.stabilizable else "rhs")
+        if function is None and self.make_rates is not None:
+            function = self.make_rates(self.stabilizable)
+        if function is None:
+            raise KeyError("the right-hand side was not added to the program")
         return s.invoke(function, "a", self.n_q + self.n_u + self.n_s)[self.n_q : self.n_q + self.n_u]
 
     def accelerated(self, s: Fragment, nodes: Sequence[Node], always: bool = False) -> Sequence[Node]:

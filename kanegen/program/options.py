@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from kanegen.errors import BuildError, brief
 from kanegen.forms import AUTO, FORMS
@@ -13,17 +14,30 @@ from kanegen.program.catalogue import CATALOGUE, DEFAULT_FUNCTIONS, EXTRA_FUNCTI
 KNOWN = (*DEFAULT_FUNCTIONS, *EXTRA_FUNCTIONS)
 
 
+class Scope(Enum):
+    """What a program contains.
+
+    ``ALL``: all functions of the options. ``FIRST``: for a large model without those that only the user calls, which
+    the solver builds when they are first used. ``LATER``: such functions alone, with those that they evaluate.
+    """
+
+    ALL = "all"
+    FIRST = "first"
+    LATER = "later"
+
+
 @dataclass(frozen=True)
 class BuildOptions:
     """Form of the equations and functions to compile.
 
     ``form``: ``"auto"`` or one of :data:`kanegen.forms.FORMS`; ``"auto"`` selects the form of least estimated cost.
     ``functions``: names to compile, in the order of the catalogue, always with ``rhs``. In :meth:`of`, ``None`` means
-    :data:`DEFAULT_FUNCTIONS`, and ``"all"`` adds :data:`EXTRA_FUNCTIONS`.
+    :data:`DEFAULT_FUNCTIONS`, and ``"all"`` adds :data:`EXTRA_FUNCTIONS`. ``scope``: whether all of them are built.
     """
 
     form: str = AUTO
     functions: tuple[str, ...] = DEFAULT_FUNCTIONS
+    scope: Scope = Scope.ALL
 
     @classmethod
     def of(cls, form: str = AUTO, functions: str | Iterable[str] | None = None) -> BuildOptions:

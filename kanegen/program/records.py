@@ -178,6 +178,7 @@ class Program:
     """All functions of one model over one graph, and the constants that ``prepare`` stores in the array ``c``.
 
     ``unavailable``: functions of the catalogue that the model does not have, with the reasons.
+    ``deferred``: functions that the model has, but not the program: the solver builds them when they are first used.
     ``precision``: that of the compiled code.
     """
 
@@ -189,6 +190,7 @@ class Program:
     contacts: tuple[ContactEntry, ...] = ()
     events: tuple[EventEntry, ...] = ()
     unavailable: tuple[tuple[str, str], ...] = ()
+    deferred: tuple[str, ...] = ()
     precision: Precision = DOUBLE
 
     def function(self, name: str) -> Function:

@@ -44,7 +44,7 @@ def energy(subject: Subject) -> Iterator[str]:
     drawn = figure(lambda drawn: plot_drift(solution, ax=drawn), "residuals of the constraints and error of the energy")
     headings = ("magnitude", "largest", "at the end")
     yield table_html(Table("Drift", headings, tuple(rows), right=headings[1:]))
-    if "energy" in solution.solver.description.functions:
+    if solution.solver.description.has("energy"):
         e = solution.energy
         yield f"<p>The energy is {e[0]:.9g} J at the start and {e[-1]:.9g} J at the end, between {e.min():.9g} J and "
         yield f"{e.max():.9g} J. The energy of a system that is driven or dissipates changes.</p>"

@@ -83,7 +83,7 @@ def make_consistent(
     if not description.constraints.levels:
         state: tuple[Array, Array] = functions.module.checked_state(t, q, u, r)
         return state
-    needed = _require(functions)
+    functions, needed = _required(functions)
     if r is None and not functions.inputs_read(needed).isdisjoint(description.laws):
         # Laws that constraints read depend on positions, which a second pass does not change any more.
         for _ in range(2):
@@ -193,7 +193,8 @@ def _with_missing(
     names, n_q = (*d.coordinates, *d.speeds), len(d.coordinates)
     if not d.constraints.levels:
         raise SolveError(_undetermined_message(d, missing))
-    inputs = functions.inputs(r, _require(functions))
+    functions, needed = _required(functions)
+    inputs = functions.inputs(r, needed)
     known = [name for level in (d.coordinates, d.speeds) for name in level if not set(level).isdisjoint(missing)]
     held = {names.index(name) for name in (*known, *fixed) if name not in missing}
     is_placed = set(d.coordinates).isdisjoint(missing)
@@ -321,7 +322,7 @@ def projection_of(stabilization: Baumgarte | Projection | None, functions: Compi
     if stabilization.integrals:
         functions.get("Q")
     if functions.description.constraints.levels:
-        _require(functions)
+        _required(functions)
     return stabilization
 
 
@@ -333,11 +334,15 @@ def functions_of_constraints(d: Description) -> list[str]:
     return needed
 
 
-def _require(functions: CompiledFunctions) -> list[str]:
-    """Names of the functions of the constraints. Raises `SolveError` for a model that was built without them."""
+def _required(functions: CompiledFunctions) -> tuple[CompiledFunctions, list[str]]:
+    """The functions of the constraints, in one module, and their names.
+
+    Raises `SolveError` for a model that was built without them.
+    """
     needed = functions_of_constraints(functions.description)
+    functions = functions.having(*needed)
     functions.require(needed)
-    return needed
+    return functions, needed
 
 
 def fixed_names(fixed: str | Iterable[Any], known: Sequence[str]) -> list[str]:

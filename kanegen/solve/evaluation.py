@@ -158,7 +158,7 @@ class Evaluation:
         value = self._value(compiled, t, q, u, r, s)
         if shapes[name] == ():
             return value
-        rows = value.shape[: value.ndim - len(self.extension.module.FUNCTIONS[compiled])]
+        rows = value.shape[: value.ndim - len(self._functions.having(compiled).module.FUNCTIONS[compiled])]
         return value.reshape((*rows, *shapes[name]))
 
     def outputs(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> dict[str, Any]:

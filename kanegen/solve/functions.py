@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from threading import RLock
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
@@ -15,6 +16,9 @@ from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, SolveError
 from kanegen.program.catalogue import CATALOGUE, spec_of
 from kanegen.solve.values import by_array, input_array, number, real_array, state_arrays
+
+_BUILDING: Final = RLock()
+"""Held while functions are built that were left out, so that threads do not build the same ones."""
 
 _OTHER_SPEEDS: Final = ("momentum_rhs", "speeds_from_momentum", "new_speeds")
 """Functions whose argument u is not that of the speeds of the model, so that names and ``initial`` do not apply."""
@@ -39,10 +43,12 @@ class CompiledFunctions:
     ) -> None:
         self.module = module = extension.module
         check_names(module, description)
+        self._made_from: tuple[Any, ...]
         self._made_from, self.description = (extension, description, parameters, gains, dict(initial)), description
         self._initial = initial
         self._read: dict[tuple[str, ...], frozenset[int]] = {}
         self._beside: dict[tuple[str, ...], Array] = {}
+        self._parts: dict[tuple[str, ...], CompiledFunctions] = {}
         self._unset = frozenset(np.flatnonzero(np.isnan(parameters)).tolist())
         defaults = [np.nan if slot.default is None else slot.default for slot in description.input_slots]
         self._defaults: Array = description.input_layout.array(np.array(defaults, dtype=np.float64), states=np.nan)
@@ -59,11 +65,58 @@ class CompiledFunctions:
             (requested if spec and spec.on_request else inside).update(entry.fallible_constants)
         return requested - inside
 
+    @property
+    def extension(self) -> Build:
+        """The build to which the functions belong."""
+        extension: Build = self._made_from[0]
+        return extension
+
+    def having(self, *names: str) -> CompiledFunctions:
+        """The functions, with these in one module: the functions themselves, or a part with those that were left out.
+
+        Raises `BuildError`, which names the functions, if the part cannot be derived or compiled.
+        """
+        missing = [name for name in names if name in self.description.deferred]
+        if not missing:
+            return self
+        wanted = self._entries(names)
+        with _BUILDING:
+            if wanted not in self._parts:
+                self._parts[wanted] = self._part(wanted, missing)
+        return self._parts[wanted]
+
+    def _part(self, entries: tuple[str, ...], missing: Iterable[str]) -> CompiledFunctions:
+        """The functions of entries of the catalogue, with the same parameters; errors name those that were missing."""
+        extension, description, *values = self._made_from
+        try:
+            built = extension.more(entries)
+        except BuildError as error:
+            what = ", ".join(name.removeprefix("output:") for name in missing)
+            raise BuildError(
+                f"{what} of the model {description.name!r}, compiled on first use, cannot be built: {error}",
+                command=error.command,
+                stderr=error.stderr,
+                folder=error.folder,
+            ) from error
+        part = CompiledFunctions(built, built.description, *values)
+        if description.laws:
+            part._laws = self._laws
+        return part
+
+    def _entries(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The entries of the catalogue for functions; those of one group that were left out are built together."""
+        specs = [spec for name in names if (spec := spec_of(name)) is not None]
+        groups = {spec.group for spec in specs} - {""}
+        others = (spec for name in self.description.deferred if (spec := spec_of(name)) and spec.group in groups)
+        wanted = {spec.name for spec in (*specs, *others)}
+        return tuple(name for name in CATALOGUE if name in wanted)
+
     def get(self, name: str) -> Any:
         """A new ``Function`` of the module. Raises `SolveError` with the reason if it cannot be called."""
-        self.require([name])
+        home = self.having(name)
+        home.require([name])
         named = None if name in _OTHER_SPEEDS else self._arrays
-        return self.module.Function(name, self.prepared, self._values_by_default([name]), named)
+        return home.module.Function(name, home.prepared, home._values_by_default([name]), named)
 
     def _arrays(self, q: Any, u: Any, r: Any, s: Any) -> tuple[Any, ...]:
         """A state and inputs as arrays, from mappings by name or arrays."""
@@ -95,9 +148,10 @@ class CompiledFunctions:
 
     def inputs_read(self, names: Iterable[str]) -> frozenset[int]:
         """The indices of the inputs that at least one of these functions reads."""
-        listed, functions = tuple(names), self.description.functions
+        listed = tuple(names)
         if listed not in self._read:
-            read = (functions[name].inputs for name in listed if name in self.module.FUNCTIONS)
+            entries = (self.having(name).description.functions.get(name) for name in listed)
+            read = (entry.inputs for entry in entries if entry is not None)
             self._read[listed] = frozenset[int]().union(*read)
         return self._read[listed]
 
@@ -238,6 +292,8 @@ class CompiledFunctions:
 
         ``constants``: whether what depends on the parameters only must have a value.
         """
+        if name in self.description.deferred:
+            return self.having(name).problem(name, constants=constants)
         model, public = self.description.name, name.removeprefix("output:")
         if name in self.description.unavailable:
             return f"{public} does not exist for the model {model!r}: {self.description.unavailable[name]}"
@@ -270,6 +326,11 @@ class CompiledFunctions:
             # Without independent speeds these functions have no entries, and C has no arrays without elements.
             shape = tuple({"n_i": 0, "n_d": len(d.dependent), "n_u": len(d.speeds)}[size] for size in sizes)
             return _empty(self.module, shape)
+        if name in d.deferred:
+            return Deferred(lambda: self._call(name, method))
+        return self._call(name, method)
+
+    def _call(self, name: str, method: str) -> Callable[..., Any]:
         if (problem := self.problem(name)) is not None:
             return refusal(problem)
         call: Callable[..., Any] = getattr(self.get(name), method)
@@ -294,6 +355,20 @@ class CompiledFunctions:
             return ode(t, y, self.with_laws([name], t, q, u, r, s if d.states else None))
 
         return value
+
+
+class Deferred:
+    """A function that ``make`` returns at the first call."""
+
+    def __init__(self, make: Callable[[], Callable[..., Any]]) -> None:
+        self._make = make
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        return self._make()
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self.function(*arguments, **options)
 
 
 def check_names(module: Evaluator, description: Description) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from kanegen.solve.consistent import (
     RunStart,
     consistent_controls,
     control_constraints,
+    functions_of_constraints,
     projection_of,
     start_state,
     violations,
@@ -444,7 +445,20 @@ class Integrable(Evaluation):
         r = self._read_once(closing, r)
         q0, u0, s0 = start_state(self._functions, self.initial, t0, (q0, u0, s0), r, start_tolerance)
         start = RunStart(t0, q0, u0, start_tolerance)
-        return integrate(self._problem(closing, options, start, t1, r, s0), start, t1, options)
+        return integrate(self._running()._problem(closing, options, start, t1, r, s0), start, t1, options)
+
+    def _running(self, *others: str) -> Integrable:
+        """The solver, or one whose module also has ``others`` and the functions of a projection that were left out."""
+        d, projected = self.description, isinstance(self.stabilization, Projection)
+        needed = [*others, *(["Q", *functions_of_constraints(d)] if projected else [])]
+        if not any(name in d.deferred for name in needed):
+            return self
+        needed += [*self._functions.in_run(self._state_function()), *(["residuals"] if d.constraints.levels else [])]
+        functions, make = self._functions.having(*needed), cast(Callable[..., Integrable], type(self))
+        values = functions.description, self.parameters, self.stabilization, self.initial, self.model
+        solver = make(functions.extension, *values)
+        solver.__dict__["_reference"] = self.__dict__.setdefault("_reference", SolverReference(self))
+        return solver
 
     def _problem(
         self, control: ControlOptions, options: Options, start: RunStart, t1: float, r: Any, s0: Array

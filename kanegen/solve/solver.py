@@ -284,6 +284,7 @@ class Solver(Contacting, Controlled, Continuable, Ensembles):
             ("start", display.values(self.initial, self.units)),
             ("stabilization", "" if self.stabilization is None else str(self.stabilization)),
             ("functions (operations)", display.names(functions)),
+            ("compiled on first use", display.names(d.deferred)),
         ]
         return display.facts(f"Solver {d.name} ({d.form} form)", rows).html()
 

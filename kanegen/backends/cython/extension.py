@@ -9,18 +9,19 @@ import shutil
 import sys
 from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 from kanegen.backends.cython.cache import MANIFEST, open_cache
 from kanegen.backends.cython.job import Job, job_for
-from kanegen.backends.cython.processes import workers
+from kanegen.backends.cython.processes import Submit, processors, workers
 from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, link_command, make
 from kanegen.backends.cython.wrapper import MODULE, MODULE_FILE, wrapper_file
-from kanegen.backends.protocol import BatchFunction, Evaluator, Generated, ManyFunction, Request
+from kanegen.backends.parts import remember, request_of
+from kanegen.backends.protocol import BatchFunction, DeriveMore, Evaluator, Generated, ManyFunction, Request
 from kanegen.codegen.description import DESCRIPTION_FILE, Description
 from kanegen.codegen.sources import (
     Sources,
@@ -39,6 +40,11 @@ KERNEL_FILE: Final = "kernel.so"
 _TEXTS = (".c", ".h", Path(DESCRIPTION_FILE).suffix)
 
 
+Names: TypeAlias = tuple[str, ...]
+Recipe: TypeAlias = tuple[str, Sources]
+"""The identity and the sources of an extension."""
+
+
 @dataclass(frozen=True)
 class Extension:
     """A compiled model: the loaded ``module``, its ``digest`` (over sources, compiler, flags, interpreter and
@@ -47,6 +53,9 @@ class Extension:
     ``identity`` determines the sources and the Python module; ``complete``: all sources, or None for a model from the
     cache, where ``files`` are those of the model. A pickle has sources and options; unpickling takes the compiled code
     from the cache or builds it again.
+
+    ``derive_more`` derives functions that the model leaves out; None after unpickling. ``parts``: builds of such
+    functions, or after unpickling their identity and sources, by names.
     """
 
     module: Evaluator
@@ -56,6 +65,8 @@ class Extension:
     identity: str
     files: Mapping[str, str]
     complete: Sources | None = None
+    derive_more: DeriveMore | None = field(default=None, compare=False, repr=False)
+    parts: dict[Names, Extension | Recipe] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def sources(self) -> Sources:
@@ -66,7 +77,24 @@ class Extension:
         return Sources(stem, self.module.DIGEST, {**runtime_headers(), **self.files})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _build, (self.identity, self.sources, self.options)
+        parts = {names: part if isinstance(part, tuple) else part._recipe for names, part in self.parts.items()}
+        return _restored, (*self._recipe, self.options, parts)
+
+    @property
+    def _recipe(self) -> Recipe:
+        return self.identity, self.sources
+
+    def more(self, names: tuple[str, ...]) -> Extension:
+        """A build of functions that this one leaves out, by their names in the catalogue. Raises `BuildError`."""
+        part = self.parts.get(names)
+        if isinstance(part, Extension):
+            return part
+        if part is None:
+            built = build_model(request_of(names, self.identity, self.description.form, self.derive_more), self.options)
+        else:
+            built = _build(*part, self.options)
+        self.parts[names] = built
+        return built
 
     @property
     def description(self) -> Description:
@@ -97,6 +125,18 @@ def c_sources(generated: Generated, digest: str) -> Sources:
 
 def build_model(request: Request, options: CompilerOptions | None = None) -> Extension:
     """Compile and load a model; earlier sources and compiled code come from the cache. Raises `BuildError`."""
+    remember(request.digest, request.derive_more)
+    return replace(_built(request, options), derive_more=request.derive_more)
+
+
+def _restored(
+    identity: str, sources: Sources, options: CompilerOptions | None, parts: dict[Names, Recipe]
+) -> Extension:
+    """The extension of a pickle; its parts are built when they are used."""
+    return replace(_build(identity, sources, options), parts=dict(parts))
+
+
+def _built(request: Request, options: CompilerOptions | None) -> Extension:
     job = job_for(options or CompilerOptions(), open_cache())
     key = job.key(request.digest)
     folder = job.cache.find("extensions", key)
@@ -180,16 +220,42 @@ def load(kernel: Path, digest: str) -> ModuleType:
 def _compile(job: Job, sources: Sources, work: Path, wrapper: Future[Path] | None) -> None:
     """Write the sources into ``work``, the library of the kernel, and a copy of the Python module."""
     write_files(sources.files, work)
-    kernel, library = work / f"{sources.name}.o", work / KERNEL_FILE
-    with activity(f"compiling {sources.name!r}"), workers(1) as submit:
+    library = work / KERNEL_FILE
+    with activity(f"compiling {sources.name!r}"), workers(processors()) as submit:
         # The Python module, if it is not there, is compiled in other processes at the same time as the kernel.
         pending = wrapper or submit(wrapper_file, job, sources.files)
-        flags = (*job.options.common, *job.options.kernel, "-fvisibility=default")
-        compile_object(job.toolchain, flags, work / sources.kernel, kernel, [str(work)])
-        make(link_command(job.toolchain, job.options, [str(kernel)], str(library)), library)
+        objects = _compile_kernel(job, sources, work, submit)
+        make(link_command(job.toolchain, job.options, list(map(str, objects)), str(library)), library)
         shutil.copyfile(pending.result(), work / MODULE_FILE)
-    kernel.unlink()
+    for file in objects:
+        file.unlink()
     # The entry keeps the C code of the model, but not the headers of the runtime, a third of its size.
     for name in sources.files:
         if name.endswith(".h") and name != f"{sources.name}.h":
             (work / name).unlink()
+
+
+def _compile_kernel(job: Job, sources: Sources, work: Path, submit: Submit) -> list[Path]:
+    """Compile the kernel, a long one in several pieces at the same time; returns the object files."""
+    from kanegen.codegen.pieces import has_long_functions, pieces  # a model from the cache is not compiled
+
+    text = sources.text(sources.kernel)
+    optimized = job.options.of_long_kernels if has_long_functions(text) else job.options.kernel
+    flags = (*job.options.common, *optimized, "-fvisibility=default")
+    texts, files = pieces(text, processors()), [work / sources.kernel]
+    if len(texts) > 1:
+        files = [work / f"piece_{k}.c" for k in range(len(texts))]
+        write_files({file.name: piece for file, piece in zip(files, texts, strict=True)}, work)
+    objects = [file.with_suffix(".o") for file in files]
+
+    def start(file: Path, target: Path) -> Future[None]:
+        return submit(compile_object, job.toolchain, flags, file, target, [str(work)])
+
+    others = [start(*pair) for pair in list(zip(files, objects, strict=True))[1:]]
+    compile_object(job.toolchain, flags, files[0], objects[0], [str(work)])
+    for compilation in others:
+        compilation.result()
+    if len(files) > 1:
+        for file in files:
+            file.unlink()
+    return objects

@@ -19,6 +19,12 @@ from kanegen.errors import BuildError, brief
 
 COMPILER_NAMES = ("cc", "gcc", "clang")
 
+_FEW_PASSES = (
+    *("-fno-tree-slp-vectorize", "-fno-tree-dse", "-fno-dse", "-fno-gcse", "-fno-tree-pre", "-fno-tree-fre"),
+    *("-fno-tree-sink", "-fno-code-hoisting", "-fno-tree-dominator-opts"),
+)
+"""Flags without optimizations that gain nothing in straight-line code whose subexpressions are shared already."""
+
 _INSTALL_ADVICE = (
     "Install one (Debian and Ubuntu: apt install gcc libc6-dev; Fedora: dnf install gcc; macOS: xcode-select "
     "--install; conda: conda install c-compiler), or set the environment variable CC to the one to use."
@@ -55,6 +61,15 @@ class CompilerOptions:
                     f"compiler option {name} holds {', '.join(sorted(unsafe))}, with which NaN and infinity are not "
                     "detected; use -fno-math-errno, -ffp-contract=fast or -fno-trapping-math instead"
                 )
+
+    @property
+    def of_long_kernels(self) -> tuple[str, ...]:
+        """Flags for kernels with functions of thousands of lines.
+
+        Measured with gcc 12 on a chain of 100 spatial links: 0.42 of the time to compile with -O3, for evaluations that
+        take 1.02 times as long. With -O1 it is 0.48 of the time, for evaluations that take 1.15 times as long.
+        """
+        return (*("-O2" if flag == "-O3" else flag for flag in self.kernel), *_FEW_PASSES)
 
     @property
     def depends_on_cpu(self) -> bool:

@@ -115,8 +115,6 @@ def auxiliary_loads(
     Inputs that do not occur in the equations of motion (``equations``) are these unknown loads: they are set to zero in
     P_a. ``forces`` are all active and inertia forces of the system.
     """
-    if not system.auxiliary:
-        return ()
     inertia = [
         system.graph.sum(partial(m) * a for partial, a in zip(system.partials, system.udot, strict=True))
         for m in momentum(system, masses.momenta(), system.auxiliary)

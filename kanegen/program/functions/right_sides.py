@@ -165,7 +165,7 @@ def right_hand_side(f: Functions, stabilized: bool, fallback: bool = True) -> Fu
     summary = "q' and u' with dependent speeds chosen by pivoting"
     fragment = f.guarded(name, summary, fast, general if fallback and f.n_c and spec.partitioned else None)
     gains = ", with stabilized constraints" if stabilized else ""
-    return f.add(name, fragment, f"q' and u' ({f.form} form{gains})")
+    return f.add(name, fragment, f"q' and u' ({f.form} form{gains})", internal="rhs" not in f.public)
 
 
 def _require_symmetry(f: Functions) -> None:

@@ -169,7 +169,7 @@ class Batching(Evaluation):
             If the function cannot be compiled, and with the back end ``"interpreted"``.
         """
         compiled = self._compiled_name(name)
-        shape = self.extension.module.FUNCTIONS.get(compiled, ())
+        shape = self._functions.having(compiled).module.FUNCTIONS.get(compiled, ())
         shape = self.description.outputs.get(name, shape) if compiled.startswith("output:") else shape
         given = None if out is None else (out,)
         arrays, failures = self._batch(compiled, {name: shape}, (t, q, u, r, s), parameters, given, threads)
@@ -194,7 +194,7 @@ class Batching(Evaluation):
         threads: int,
     ) -> tuple[list[Array], Failures]:
         number = thread_count(threads)
-        functions, varied = parameters_of(self._functions, parameters)
+        functions, varied = parameters_of(self._functions.having(name), parameters)
         if (problem := functions.problem(name, constants=not varied)) is not None:
             raise SolveError(problem)
         t, q, u, r, s = state
@@ -204,7 +204,7 @@ class Batching(Evaluation):
         arrays = output_arrays(out, shapes, arguments)
         if not arguments.count or not sum(array.size for array in arrays):
             return arrays, Failures(functions, name, (), np.array([], dtype=np.intp), _NOTHING)
-        compiled = self.extension.batch(name)
+        compiled = functions.extension.batch(name)
         return arrays, evaluate(compiled, functions, name, arguments, arrays, number)
 
     def _law_inputs(self, name: str, state: tuple[Any, ...], parameters: Any, threads: int) -> Array:

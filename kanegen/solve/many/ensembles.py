@@ -110,7 +110,7 @@ class Ensembles(Integrable, Batching):
         _check(self, common, progress)
         times = None if t_eval is None else requested_times(t_eval, *span)
         motions = read_motions(self.description, (q0, u0, s0), r, parameters)
-        solver = self
+        solver: Integrable = self
         if motions.parameters.is_common and motions.parameters.value:
             solver = self.with_parameters(motions.parameters.value)
         functions, varied = parameters_of(self._functions, motions.parameters.value)
@@ -118,7 +118,10 @@ class Ensembles(Integrable, Batching):
             raise SolveError(problem)
         if not options.get("control"):
             self._run_inputs(motions.r.sample)  # raises an error for inputs that no motion can use
-        runs = Runs(solver, motions, span, times, reduction(functions, reduce), common)
+        reduced = reduction(functions, reduce)
+        if reduced is not None:
+            solver = solver._running(reduced.function)
+        runs = Runs(solver, motions, span, times, reduced, common)
         return _integrate(runs, number, progress)
 
 

@@ -60,12 +60,12 @@ def reduction(functions: CompiledFunctions, given: Any) -> Reduction | None:
     state = (*d.coordinates, *d.speeds, *d.states)
     if name in state:
         return Reduction(kind, name, state.index(name), "")
-    scalars = [key for key, spec in CATALOGUE.items() if spec.shape == () and key in functions.module.FUNCTIONS]
+    scalars = [key for key, spec in CATALOGUE.items() if spec.shape == () and d.has(key)]
     known = (*state, *(key for key, shape in d.outputs.items() if shape == ()), *scalars)
     if name in d.outputs and d.outputs[name] != ():
         raise SolveError(f"reduce names the output {name!r} of shape {d.outputs[name]}; expected one number")
     function = f"output:{name}" if name in d.outputs else name
-    if name in known or name in CATALOGUE:
+    if (name in known or name in CATALOGUE) and function not in d.deferred:
         functions.require([function])  # names the reason
     return Reduction(kind, known_name(name, known, "quantity with one value"), None, function)
 

@@ -192,7 +192,7 @@ def _wrenches(solution: Any, sampler: _Sampler, times: Array) -> dict[str, tuple
     if solution.reference is None:
         return {}
     solver = solution.solver
-    names = [name for name in solver.description.reactions if f"reaction:{name}" in solver.description.functions]
+    names = [name for name in solver.description.reactions if solver.description.has(f"reaction:{name}")]
     q, u, r = sampler(times)
     result = {}
     for name in names:

@@ -163,8 +163,8 @@ class Curves:
         """Names of the outputs that can be evaluated."""
         if self.solution.reference is None:
             return ()
-        built = self.solution.solver.description.functions
-        return tuple(name for name in self.solution.outputs if f"output:{name}" in built)
+        d = self.solution.solver.description
+        return tuple(name for name in self.solution.outputs if d.has(f"output:{name}"))
 
     @property
     def contacts(self) -> tuple[str, ...]:

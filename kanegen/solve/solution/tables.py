@@ -66,8 +66,8 @@ def _columns(solution: Any, quantities: Iterable[str]) -> dict[str, Any]:
         labels = [f"multiplier of {name}" for name in contacts.names]
         columns |= dict(zip(labels, contacts.forces.T, strict=True))
     if solution.reference is not None:
-        built = solution.solver.description.functions
-        columns |= {name: solution.outputs[name] for name in solution.outputs if f"output:{name}" in built}
+        d = solution.solver.description
+        columns |= {name: solution.outputs[name] for name in solution.outputs if d.has(f"output:{name}")}
     for name in names_in(quantities, "quantities"):
         columns |= _named(name, solution.reactions if name == "reactions" else _quantity(solution, name))
     return columns
