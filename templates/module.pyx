@@ -78,6 +78,9 @@ include "module_inverse.pxi"
 {% endif %}
 include "module_function.pxi"
 include "module_rows.pxi"
+{% if has.is_shared %}
+include "module_batch.pxi"
+{% endif %}
 include "module_refusals.pxi"
 {% if has.implicit_methods %}
 include "module_jacobian.pxi"

@@ -22,6 +22,7 @@ cdef extern from "numpy/arrayobject.h" nogil:
     int PyArray_TYPE(PyArrayObject *)
     int PyArray_NDIM(PyArrayObject *)
     npy_intp PyArray_DIM(PyArrayObject *, int)
+    npy_intp PyArray_STRIDE(PyArrayObject *, int)
     bint PyArray_ISCARRAY_RO(PyArrayObject *)
     bint PyArray_ISWRITEABLE(PyArrayObject *)
     void *PyArray_DATA(PyArrayObject *)

@@ -139,6 +139,7 @@ class Evaluator(Protocol):
 
     A solver calls ``Prepared(parameters, gains=None, allowed=(), partial=False)`` once and ``Function(name, prepared,
     inputs=None, named=None)`` for each function, where ``named(q, u, r, s)`` makes arrays of values by name.
+    ``Batch(name, memory, run)`` calls code on vector lanes, for back ends that have some.
     ``Control(law, slots, low, high, sample_time=0.0, start=(), hidden=None, delay=0.0, before=None, first=None,
     places=None)`` is the source of a group of inputs of a run; ``Inverse(slots)`` computes inverse dynamics along a
     motion, ``Assembly`` the motion along a path of some coordinates.
@@ -159,6 +160,7 @@ class Evaluator(Protocol):
     IRREVERSIBLE_EVENTS: tuple[str, ...]
     Prepared: Callable[..., PreparedValues]
     Function: Callable[..., ModelFunction]
+    Batch: Callable[..., Any]
     Inputs: InputMaker
     Control: Callable[..., Any]
     Assembly: Callable[..., Any]
@@ -209,26 +211,26 @@ class Evaluator(Protocol):
 class BatchPlan(NamedTuple):
     """The arguments and results of a function at N states.
 
-    ``arguments`` and ``out``, integers of 64 bits: for each value of an argument (t, then q, u, all inputs, varied
-    parameters) and of the result the address in the first row, and the distance to the next row in doubles, 0 for the
-    same value in all rows. ``p``: parameters and gains. ``varied``: indices of the parameters with a value for each
-    row. ``needed``: indices of values in p after ``prepare()`` that must be finite. ``failed`` (N,): becomes 1 in rows
-    without a result, which become NaN.
+    ``arguments``: t (1,), q (n_q,), u (n_u,), all inputs (n_r + n_hidden,), and the varied parameters, if there are
+    some; arrays with one dimension more have a value for each row. ``results``: the parts of the result, arrays
+    (N, ...). Arrays are aligned, float64, with any strides. ``p``: parameters and gains. ``varied``: indices of the
+    parameters with a value for each row. ``needed``: indices of values in p after ``prepare()`` that must be finite.
+    ``failed`` (N,): becomes 1 in rows without a result, which become NaN.
     """
 
-    arguments: array[int]
-    out: array[int]
+    arguments: tuple[Array, ...]
+    results: tuple[Array, ...]
     p: Array
-    varied: tuple[int, ...]
-    needed: tuple[int, ...]
+    varied: NDArray[np.int32]
+    needed: NDArray[np.int32]
     failed: NDArray[np.uint8]
 
 
 class BatchFunction(Protocol):
     """A function of a model that is evaluated at many states in one call."""
 
-    def run(self, plan: BatchPlan, pieces: Iterable[tuple[int, int]]) -> None:
-        """Evaluate the rows of these pieces (first, end), without the interpreter lock."""
+    def run(self, plan: BatchPlan, pieces: Iterable[tuple[int, int]]) -> int:
+        """Evaluate the rows of these pieces (first, end), without the interpreter lock; returns how many failed."""
 
 
 class ManyPlan(NamedTuple):

@@ -30,7 +30,8 @@ _FUNCTION = re.compile(
 )
 _USER = re.compile(r"^/\* User (?:function|spline): .*?(?=^/\* Computes the constants c)", re.DOTALL | re.MULTILINE)
 _USER_FUNCTION = re.compile(r"^static kg_real (user_\w+)\(([^)]*)\)$", re.MULTILINE)
-_TABLE = re.compile(r'^    \{"((?:[^"\\]|\\.)*)", -?\d+, \d+, \d+, (\w+)\},$', re.MULTILINE)
+_TABLE = re.compile(r'^    \{"((?:[^"\\]|\\.)*)", (-?\d+), (\d+), \d+, (\w+)\},$', re.MULTILINE)
+_SIZE = re.compile(r"^    /\* (n_\w+) +\*/ (\d+),$", re.MULTILINE)
 
 _STATEMENTS: Final = (
     (re.compile(r"^( *)if \(!\((.*)\)\) \{ return .*; \}$", re.MULTILINE), r"\1KG_REQUIRE(\2);"),
@@ -56,17 +57,37 @@ class LaneFunction(NamedTuple):
     body: str
 
 
+class _Public(NamedTuple):
+    """An entry in the table of the public functions of a kernel."""
+
+    size: int
+    identifier: str
+
+    @classmethod
+    def of(cls, rows: str, columns: str, identifier: str) -> _Public:
+        return cls(abs(int(rows)) * max(int(columns), 1), identifier)  # -1 rows: a scalar; 0 columns: a vector
+
+
 @dataclass(frozen=True)
 class _Kernel:
-    """The functions of a kernel by C identifier; ``identifiers`` has those of the public functions by name."""
+    """The functions of a kernel by C identifier, its public functions by name, and its sizes."""
 
     functions: dict[str, LaneFunction]
-    identifiers: dict[str, str]
+    public: dict[str, _Public]
+    sizes: dict[str, int]
 
     @classmethod
     def read(cls, text: str) -> _Kernel:
         found = (_on_lanes(match) for match in _FUNCTION.finditer(text))
-        return cls({function.identifier: function for function in found}, dict(_TABLE.findall(text)))
+        public = {name: _Public.of(*entry) for name, *entry in _TABLE.findall(text)}
+        sizes = {name: int(size) for name, size in _SIZE.findall(text)}
+        return cls({function.identifier: function for function in found}, public, sizes)
+
+    def sizes_of(self, function: _Public) -> dict[str, int]:
+        """The sizes that kg_batch.h needs: arguments, results, and a bound of the number of varied parameters."""
+        n = self.sizes
+        arguments = {"Q": n["n_q"], "U": n["n_u"], "R": n["n_r"] + n["n_hidden"]}
+        return {**arguments, "PARAMETERS": n["n_p"], "OUT": function.size}
 
     def needed_by(self, identifier: str) -> list[LaneFunction]:
         """The function after those that it calls; none if one of them calls a runtime kernel with pivots."""
@@ -93,15 +114,16 @@ def batch_sources(sources: Sources, name: str) -> dict[str, str]:
     lanes: their file evaluates them row by row. Raises `BuildError` for a function that the kernel lacks.
     """
     kernel = _Kernel.read(text := sources.text(sources.kernel))
-    identifier = kernel.identifiers.get(string(name)[1:-1])
-    if identifier is None:
+    public = kernel.public.get(string(name)[1:-1])
+    if public is None:
         raise BuildError(f"the kernel {sources.kernel!r} has no function {name!r}")
-    functions = kernel.needed_by(identifier)
+    functions = kernel.needed_by(public.identifier)
     main = render(
         f"{FOLDER}/batch.c.jinja",
         name=name,
         functions=[kernel.functions["prepare"], *functions] if functions else [],
-        evaluate=identifier if functions else "",
+        evaluate=public.identifier if functions else "",
+        numbers=kernel.sizes_of(public),
         **_shared(sources, text if functions else ""),
     )
     return _with_headers(sources, {BATCH_FILE: main, **_headers("kg_batch.h", "kg_rows.h", "kg_lanes.h")})
@@ -116,7 +138,7 @@ def many_sources(
     and all inputs. ``quantity``: a function that is reduced; evaluated row by row if it has no form on lanes.
     """
     kernel = _Kernel.read(text := sources.text(sources.kernel))
-    rhs, *others = (kernel.identifiers[string(key)[1:-1]] for key in (name, quantity) if key)
+    rhs, *others = (kernel.public[string(key)[1:-1]].identifier for key in (name, quantity) if key)
     functions = kernel.needed_by(rhs)
     if not functions:
         return None

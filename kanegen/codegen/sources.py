@@ -210,7 +210,7 @@ class Features:
         Names of the integration methods.
     is_shared
         The module serves all models: it is given the address of the description of a kernel, which is a library of its
-        own. Otherwise it is linked with the kernel.
+        own; it calls code on vector lanes, too. Otherwise it is linked with the kernel.
     """
 
     events: bool = True

@@ -1,234 +1,299 @@
 /* kg_batch.h - evaluates one function of a model at many states, KG_LANES at a time.
  *
- * To be included after the functions of the kernel on lanes. KG_BATCH_EVALUATE: the function; without it, and in the
- * rows that it leaves, the function of the model is called row by row. The results of a row do not depend on other rows,
- * nor on its place among them.
+ * To be included after the functions of the kernel on lanes. KG_BATCH_EVALUATE: the function, with KG_BATCH_Q, KG_BATCH_U,
+ * KG_BATCH_R (all inputs) and KG_BATCH_OUT, the numbers of its arguments and results; without it, and in the rows that it
+ * leaves, the function of the model is called row by row. The results of a row do not depend on other rows, nor on its
+ * place among them.
+ *
+ * Rows are taken in tiles. Columns whose rows are contiguous are read and written where they are; others, and those of a
+ * tile that does not fill the lanes, are copied to and from columns in the work space, which stay in the first-level cache.
  */
 #ifndef KG_BATCH_H
 #define KG_BATCH_H
 
 #include "kg_rows.h"
 
+/* Rows of a tile, a multiple of the lanes. */
+#define KG_TILE 128
+
+/* Bytes of a line of the cache. */
+#define KG_LINE 64
+
 /* Rows ahead of the present ones that are fetched from memory: processors follow fewer streams than models have columns
- * (14 % less time for 20 columns beyond the second-level cache). */
+ * (11 % less time for 20 columns beyond the second-level cache). */
 #define KG_AHEAD 32
+
+/* With this many rows the first tile is cut short so that the others begin with a line of the cache in the first column
+ * of the results: writing vectors across two lines takes twice the time. */
+#define KG_MANY_ROWS 256
+
+/* An array with an entry of m x n values for each row, at first + row * step + i * step_m + k * step_n. */
+typedef struct {
+  double *first;
+  ptrdiff_t step, m, step_m, n, step_n;
+} kg_array;
 
 typedef struct {
   const kg_model *model;
   const kg_function *function;
-  const kg_column *arguments; /* t, then q, u, all inputs r, then the varied parameters */
-  const kg_column *out;       /* n_out */
+  const kg_array *arguments;  /* n_arguments: t, q, u, all inputs r, and with n_varied > 0 the varied parameters */
+  const kg_array *results;    /* n_results, which follow one another in the result of the function */
   const double *p;            /* parameters and gains */
   const int *varied;          /* n_varied indices in p of parameters with a value for each row */
   const int *needed;          /* n_needed indices in p of constants that must be finite */
   unsigned char *failed;      /* one for each row: becomes 1 where there is no result, which is NaN then */
-  int n_out, n_varied, n_needed;
+  int n_arguments, n_results, n_varied, n_needed;
 } kg_batch;
 
-/* Work space of a thread: arrays of a block of rows, and of a single row. */
+/* Work space of a thread: columns of a tile, numbers on lanes, and arrays of a single row. */
 typedef struct {
-  kg_lanes *arguments, *p, *work, *out;
+  kg_column *from, *to;    /* the columns of all arguments and results */
+  double *arguments, *out; /* those of a tile of KG_TILE rows */
+  kg_lanes *p, *work;      /* p: for one block, or with varied parameters for each block of a tile */
   double *row, *prepared, *row_work, *row_out;
-  int contiguous;  /* whether each value of a row follows that of the row before, or is the same in all rows */
-  kg_mask common;  /* not zero if an argument that is common to all rows is NaN or infinite */
-} kg_block;
+} kg_space;
 
 KG_INLINE int kg_batch_arguments(const kg_batch *b) {
   return 1 + b->model->n_q + b->model->n_u + b->model->n_r + b->model->n_hidden;
 }
 
-/* Places the arrays of a block, or with block NULL only counts: the number of doubles. */
-static size_t kg_block_place(const kg_batch *b, double *memory, kg_block *block) {
-  const size_t n = (size_t)(kg_batch_arguments(b) + b->n_varied), n_p = (size_t)b->model->n_prepared;
-  const size_t work = (size_t)b->function->work, n_out = (size_t)b->n_out;
-  const size_t values = n + n_p + work + n_out;
-  if (block != NULL) {
-    const size_t beyond = (size_t)memory % sizeof(kg_lanes) / sizeof(double);
-    block->arguments = (kg_lanes *)(void *)(memory + (beyond != 0 ? KG_LANES - beyond : 0));
-    block->p = block->arguments + n;
-    block->work = block->p + n_p;
-    block->out = block->work + work;
-    block->row = (double *)(void *)(block->out + n_out);
-    block->prepared = block->row + n;
-    block->row_work = block->prepared + n_p;
-    block->row_out = block->row_work + work;
-  }
-  return KG_LANES * (values + 1) + values;
+KG_INLINE int kg_batch_results(const kg_batch *b) {
+  const int rows = b->function->rows, cols = b->function->cols;
+  return cols > 0 ? rows * cols : rows < 0 ? 1 : rows;
 }
 
-/* Evaluates one row with the function of the model. */
-static __attribute__((cold, noinline)) void kg_batch_row(const kg_batch *b, const kg_block *block, ptrdiff_t row) {
+/* Writes the columns of some arrays. */
+static void kg_batch_columns(int count, const kg_array *arrays, kg_column *columns) {
+  for (const kg_array *a = arrays; a < arrays + count; ++a) {
+    for (ptrdiff_t i = 0; i < a->m; ++i) {
+      for (ptrdiff_t k = 0; k < a->n; ++k, ++columns) {
+        columns->first = a->first + i * a->step_m + k * a->step_n;
+        columns->step = a->step;
+      }
+    }
+  }
+}
+
+/* The number of blocks of lanes with parameters of their own. */
+KG_INLINE size_t kg_varied_blocks(const kg_batch *b) { return b->n_varied > 0 ? KG_TILE / KG_LANES : 1; }
+
+/* Places the arrays of a work space, or with space NULL only counts: the number of doubles. */
+static size_t kg_space_place(const kg_batch *b, double *memory, kg_space *space) {
+  const size_t n = (size_t)(kg_batch_arguments(b) + b->n_varied), n_p = (size_t)b->model->n_prepared;
+  const size_t work = (size_t)b->function->work, n_out = (size_t)kg_batch_results(b), line = KG_LINE / sizeof(double);
+  const size_t p_lanes = n_p * kg_varied_blocks(b);
+  if (space != NULL) {
+    const size_t beyond = (size_t)memory % KG_LINE / sizeof(double);
+    space->arguments = memory + (beyond != 0 ? line - beyond : 0);
+    space->out = space->arguments + KG_TILE * n;
+    space->p = (kg_lanes *)(void *)(space->out + KG_TILE * n_out);
+    space->work = space->p + p_lanes;
+    space->row = (double *)(void *)(space->work + work);
+    space->prepared = space->row + n;
+    space->row_work = space->prepared + n_p;
+    space->row_out = space->row_work + work;
+    space->from = (kg_column *)(void *)(space->row_out + n_out);
+    space->to = space->from + n;
+  }
+  return line + KG_TILE * (n + n_out) + KG_LANES * (p_lanes + work) + n + n_p + work + n_out +
+         (n + n_out) * sizeof(kg_column) / sizeof(double);
+}
+
+/* Evaluates one row with the function of the model. Returns whether it failed, as 1 or 0. */
+static __attribute__((cold, noinline)) int kg_batch_row(const kg_batch *b, const kg_space *space, ptrdiff_t row) {
   const kg_model *model = b->model;
-  const int n = kg_batch_arguments(b);
-  const double *q = block->row + 1, *u = q + model->n_q, *r = u + model->n_u;
-  double *p = block->prepared;
+  const int n = kg_batch_arguments(b), n_out = kg_batch_results(b);
+  const double *q = space->row + 1, *u = q + model->n_q, *r = u + model->n_u;
+  double *p = space->prepared;
   int good;
   for (int i = 0; i < n + b->n_varied; ++i) {
-    block->row[i] = b->arguments[i].first[row * b->arguments[i].step];
+    space->row[i] = space->from[i].first[row * space->from[i].step];
   }
-  good = kg_all_are_finite(n + b->n_varied, block->row);
+  good = kg_all_are_finite(n + b->n_varied, space->row);
   if (b->n_varied > 0) {
     (void)memcpy(p, b->p, (size_t)(model->n_p + model->n_g) * sizeof *p);
     for (int i = 0; i < b->n_varied; ++i) {
-      p[b->varied[i]] = block->row[n + i];
+      p[b->varied[i]] = space->row[n + i];
     }
     model->prepare(p);
     for (int i = 0; i < b->n_needed; ++i) {
       good &= kg_all_are_finite(1, p + b->needed[i]);
     }
   }
-  good = good && b->function->evaluate(block->row[0], q, u, r, p, block->row_work, block->row_out) >= 0 &&
-         kg_all_are_finite(b->n_out, block->row_out);
-  for (int i = 0; i < b->n_out; ++i) {
-    b->out[i].first[row * b->out[i].step] = good ? block->row_out[i] : (double)NAN;
+  good = good && b->function->evaluate(space->row[0], q, u, r, p, space->row_work, space->row_out) >= 0 &&
+         kg_all_are_finite(n_out, space->row_out);
+  for (int i = 0; i < n_out; ++i) {
+    space->to[i].first[row * space->to[i].step] = good ? space->row_out[i] : (double)NAN;
   }
   b->failed[row] = good ? 0 : 1;
+  return good ? 0 : 1;
 }
 
 #ifdef KG_BATCH_EVALUATE
 
-/* What is the same in all blocks: common arguments, parameters and constants. */
-static void kg_block_start(const kg_batch *b, kg_block *block) {
-  block->common = (kg_mask){0};
-  block->contiguous = 1;
-  for (int i = 0; i < kg_batch_arguments(b) + b->n_varied; ++i) {
-    if (b->arguments[i].step == 0) {
-      block->arguments[i] = (kg_lanes){0} + b->arguments[i].first[0];
-      KG_NOTE_INFINITE(block->common, block->arguments[i]);
-    } else if (b->arguments[i].step != 1) {
-      block->contiguous = 0;
+#define KG_BATCH_ARGUMENTS (1 + KG_BATCH_Q + KG_BATCH_U + KG_BATCH_R)
+
+/* Loops over the arguments and results of most models are unrolled, so that these stay in registers. */
+#define KG_UNROLLED _Pragma("GCC unroll 32")
+
+KG_INLINE kg_lanes kg_load(const double *from) {
+  kg_lanes x;
+  (void)memcpy(&x, from, sizeof x);
+  return x;
+}
+
+/* x[0] x[1] + x[2] x[3] + ..., which is NaN or infinite if one of the n numbers is: half an operation for each, where
+ * comparisons and masks take two. x[n] is 1. Products that exceed the range count as infinite, too. */
+KG_INLINE kg_lanes kg_products(int n, const kg_lanes *x) {
+  kg_lanes sum = {0};
+  KG_UNROLLED
+  for (int i = 0; i < n; i += 2) {
+    sum += x[i] * x[i + 1];
+  }
+  return sum;
+}
+
+/* The lanes in which x is NaN or infinite. */
+KG_INLINE kg_mask kg_infinite(kg_lanes x) { return ~(x - x == KG_C(0.0)); }
+
+/* What is the same in all tiles: common arguments, parameters and constants. */
+static void kg_space_fill(const kg_batch *b, const kg_space *space) {
+  const int n_p = b->model->n_prepared;
+  for (int i = 0; i < KG_BATCH_ARGUMENTS + b->n_varied; ++i) {
+    for (int k = 0; space->from[i].step == 0 && k < KG_TILE; ++k) {
+      space->arguments[i * KG_TILE + k] = space->from[i].first[0];
     }
   }
-  for (int i = 0; i < b->n_out; ++i) {
-    block->contiguous &= b->out[i].step == 1;
-  }
-  for (int i = 0; i < b->model->n_prepared; ++i) {
-    block->p[i] = (kg_lanes){0} + block->prepared[i];
+  for (int i = 0; i < n_p * (int)kg_varied_blocks(b); ++i) {
+    space->p[i] = (kg_lanes){0} + space->prepared[i % n_p];
   }
 }
 
-/* Reads KG_LANES rows of contiguous columns. Returns bits that are zero in the lanes with finite values. */
-KG_INLINE kg_mask kg_block_load(const kg_batch *b, const kg_block *block, int n, ptrdiff_t row) {
-  const kg_column *columns = b->arguments;
-  kg_lanes *arguments = block->arguments;
-  kg_mask bits = block->common;
-  for (int i = 0; i < n; ++i) {
-    if (columns[i].step != 0) {
-      kg_lanes x;
-      __builtin_prefetch(columns[i].first + row + KG_AHEAD, 0);
-      (void)memcpy(&x, columns[i].first + row, sizeof x);
-      KG_NOTE_INFINITE(bits, x);
-      arguments[i] = x;
+/* The columns of the arguments in the tile of `count` rows from `row` on, which are `padded` rows in the work space: the
+ * last one is repeated. */
+static void kg_tile_arguments(const kg_batch *b, const kg_space *space, ptrdiff_t row, int count, int padded,
+                              const double **columns) {
+  for (int i = 0; i < KG_BATCH_ARGUMENTS + b->n_varied; ++i) {
+    const kg_column column = space->from[i];
+    const double *first = column.first + row * column.step;
+    double *copy = space->arguments + i * KG_TILE;
+    columns[i] = column.step == 1 && count == padded ? first : copy;
+    for (int k = 0; columns[i] == copy && column.step != 0 && k < padded; ++k) {
+      copy[k] = first[(k < count ? k : count - 1) * column.step];
     }
   }
-  return bits;
 }
 
-KG_INLINE kg_mask kg_block_store(const kg_batch *b, const kg_block *block, ptrdiff_t row, kg_mask bits) {
-  const kg_column *columns = b->out;
-  const kg_lanes *out = block->out;
-  for (int i = 0; i < b->n_out; ++i) {
-    const kg_lanes x = out[i];
-    KG_NOTE_INFINITE(bits, x);
-    __builtin_prefetch(columns[i].first + row + KG_AHEAD, 1);
-    (void)memcpy(columns[i].first + row, &x, sizeof x);
-  }
-  return bits;
-}
-
-/* The same for `count` rows with any distances; lanes without a row repeat the last one. */
-static kg_mask kg_block_gather(const kg_batch *b, const kg_block *block, int n, ptrdiff_t row, int count) {
-  kg_mask bits = block->common;
-  for (int i = 0; i < n; ++i) {
-    const kg_column column = b->arguments[i];
-    kg_lanes x;
-    if (column.step == 0) {
-      continue;
+/* The parameters and constants of the blocks of a tile with varied parameters, and the lanes without a result. */
+static void kg_tile_prepare(const kg_batch *b, const kg_space *space, const double *const *columns, int padded,
+                            kg_mask *redo) {
+  for (int k = 0; k < padded / KG_LANES; ++k) {
+    kg_lanes *p = space->p + k * b->model->n_prepared;
+    for (int i = 0; i < b->n_varied; ++i) {
+      p[b->varied[i]] = kg_load(columns[i] + k * KG_LANES);
+      redo[k] |= kg_infinite(p[b->varied[i]]);
     }
-    for (int lane = 0; lane < KG_LANES; ++lane) {
-      x[lane] = column.first[(row + (lane < count ? lane : count - 1)) * column.step];
-    }
-    KG_NOTE_INFINITE(bits, x);
-    block->arguments[i] = x;
-  }
-  return bits;
-}
-
-static kg_mask kg_block_scatter(const kg_batch *b, const kg_block *block, ptrdiff_t row, int count, kg_mask bits) {
-  for (int i = 0; i < b->n_out; ++i) {
-    const kg_column column = b->out[i];
-    const kg_lanes x = block->out[i];
-    KG_NOTE_INFINITE(bits, x);
-    for (int lane = 0; lane < count; ++lane) {
-      column.first[(row + lane) * column.step] = x[lane];
+    redo[k] |= prepare(p);
+    for (int i = 0; i < b->n_needed; ++i) {
+      redo[k] |= kg_infinite(p[b->needed[i]]);
     }
   }
-  return bits;
 }
 
-/* The parameters of a block with varied parameters, and its constants. Returns the lanes without a result. */
-KG_INLINE kg_mask kg_block_prepare(const kg_batch *b, const kg_block *block) {
-  const kg_lanes *values = block->arguments + kg_batch_arguments(b);
-  kg_mask bits = {0}, redo;
-  for (int i = 0; i < b->n_varied; ++i) {
-    block->p[b->varied[i]] = values[i];
+/* Evaluates the block from row k of a tile on. Returns the lanes that have to be evaluated row by row. */
+KG_INLINE kg_mask kg_block_evaluate(const kg_space *space, const kg_lanes *p, const double *const *columns,
+                                    double *const *results, int k) {
+  kg_lanes x[KG_BATCH_ARGUMENTS + 1], out[KG_BATCH_OUT + 1];
+  kg_mask redo;
+  x[KG_BATCH_ARGUMENTS] = out[KG_BATCH_OUT] = KG_C(1.0);
+  KG_UNROLLED
+  for (int i = 0; i < KG_BATCH_ARGUMENTS; ++i) {
+    x[i] = kg_load(columns[i] + k);
+    __builtin_prefetch(columns[i] + k + KG_AHEAD, 0);
   }
-  redo = prepare(block->p);
-  for (int i = 0; i < b->n_needed; ++i) {
-    KG_NOTE_INFINITE(bits, block->p[b->needed[i]]);
+  redo = KG_BATCH_EVALUATE(x[0], x + 1, x + 1 + KG_BATCH_Q, x + 1 + KG_BATCH_Q + KG_BATCH_U, p, space->work, out);
+  KG_UNROLLED
+  for (int i = 0; i < KG_BATCH_OUT; ++i) {
+    (void)memcpy(results[i] + k, out + i, sizeof out[i]);
+    __builtin_prefetch(results[i] + k + KG_AHEAD, 1);
   }
-  return redo | (bits != 0);
+  return redo | kg_infinite(kg_products(KG_BATCH_ARGUMENTS, x) + kg_products(KG_BATCH_OUT, out));
 }
 
-/* Evaluates the rows from `row` on, at most KG_LANES. */
-KG_INLINE void kg_batch_block(const kg_batch *b, const kg_block *block, int n, ptrdiff_t row, int count) {
-  const kg_lanes *q = block->arguments + 1, *u = q + b->model->n_q, *r = u + b->model->n_u;
-  const int whole = block->contiguous && count == KG_LANES;
-  kg_mask bits = whole ? kg_block_load(b, block, n, row) : kg_block_gather(b, block, n, row, count);
-  kg_mask redo = {0};
-  long long any = 0;
-  if (b->n_varied > 0) {
-    redo |= kg_block_prepare(b, block);
+/* Evaluates the tile of `count` rows from `row` on. Returns the number of rows that failed. */
+static int kg_tile_evaluate(const kg_batch *b, const kg_space *space, const double **columns, double **results,
+                             ptrdiff_t row, int count) {
+  const int padded = (count + KG_LANES - 1) / KG_LANES * KG_LANES, step_p = b->n_varied > 0 ? b->model->n_prepared : 0;
+  kg_mask redo[KG_TILE / KG_LANES] = {{0}}, any = {0};
+  long long some = 0;
+  int failures = 0;
+  kg_tile_arguments(b, space, row, count, padded, columns);
+  kg_tile_prepare(b, space, columns + KG_BATCH_ARGUMENTS, b->n_varied > 0 ? padded : 0, redo);
+  for (int i = 0; i < KG_BATCH_OUT; ++i) {
+    const int in_place = space->to[i].step == 1 && count == padded;
+    results[i] = in_place ? space->to[i].first + row : space->out + i * KG_TILE;
   }
-  redo |= KG_BATCH_EVALUATE(block->arguments[0], q, u, r, block->p, block->work, block->out);
-  bits = whole ? kg_block_store(b, block, row, bits) : kg_block_scatter(b, block, row, count, bits);
-  redo |= bits != 0;
+  for (int k = 0; k < padded / KG_LANES; ++k) {
+    redo[k] |= kg_block_evaluate(space, space->p + k * step_p, columns, results, k * KG_LANES);
+    any |= redo[k];
+  }
+  for (int i = 0; i < KG_BATCH_OUT; ++i) {
+    const kg_column column = space->to[i];
+    for (int k = 0; results[i] == space->out + i * KG_TILE && k < count; ++k) {
+      column.first[(row + k) * column.step] = results[i][k];
+    }
+  }
   for (int lane = 0; lane < KG_LANES; ++lane) {
-    any |= redo[lane];
+    some |= any[lane];
   }
-  for (int lane = 0; any != 0 && lane < count; ++lane) {
-    if (redo[lane] != 0) {
-      kg_batch_row(b, block, row + lane);
+  for (int k = 0; some != 0 && k < count; ++k) {
+    if (redo[k / KG_LANES][k % KG_LANES] != 0) {
+      failures += kg_batch_row(b, space, row + k);
     }
   }
+  return failures;
+}
+
+/* The rows of the next tile. */
+static int kg_tile_rows(const kg_column *result, ptrdiff_t row, ptrdiff_t end, int is_first) {
+  const size_t beyond = (size_t)(result->first + row) % KG_LINE / sizeof(double);
+  if (is_first && beyond != 0 && result->step == 1 && end - row >= KG_MANY_ROWS) {
+    return KG_LINE / (int)sizeof(double) - (int)beyond;
+  }
+  if (end - row >= KG_TILE) {
+    return KG_TILE;
+  }
+  return end - row < KG_LANES ? (int)(end - row) : (int)(end - row) / KG_LANES * KG_LANES;
 }
 
 #endif
 
 /* The number of doubles in the memory of a thread. */
-KG_EXPORT size_t kg_batch_memory(const kg_batch *b) { return kg_block_place(b, NULL, NULL); }
+KG_EXPORT size_t kg_batch_memory(const kg_batch *b) { return kg_space_place(b, NULL, NULL); }
 
-/* Evaluates the rows from `row` to `end`. */
-KG_EXPORT void kg_batch_run(const kg_batch *b, double *memory, ptrdiff_t row, ptrdiff_t end) {
-  kg_block block;
-  (void)kg_block_place(b, memory, &block);
-  (void)memcpy(block.prepared, b->p, (size_t)(b->model->n_p + b->model->n_g) * sizeof(double));
-  b->model->prepare(block.prepared);
+/* Evaluates the rows from `row` to `end`. Returns the number of rows that failed. */
+KG_EXPORT ptrdiff_t kg_batch_run(const kg_batch *b, double *memory, ptrdiff_t row, ptrdiff_t end) {
+  kg_space space;
+  ptrdiff_t failures = 0;
+  (void)kg_space_place(b, memory, &space);
+  kg_batch_columns(b->n_arguments, b->arguments, space.from);
+  kg_batch_columns(b->n_results, b->results, space.to);
+  (void)memcpy(space.prepared, b->p, (size_t)(b->model->n_p + b->model->n_g) * sizeof(double));
+  b->model->prepare(space.prepared);
 #ifdef KG_BATCH_EVALUATE
-  const int n = kg_batch_arguments(b) + b->n_varied;
-  kg_block_start(b, &block);
-  for (; row < end; row += KG_LANES) {
-    kg_batch_block(b, &block, n, row, end - row < KG_LANES ? (int)(end - row) : KG_LANES);
+  const double *columns[KG_BATCH_ARGUMENTS + KG_BATCH_PARAMETERS];
+  double *results[KG_BATCH_OUT];
+  kg_space_fill(b, &space);
+  for (int count = kg_tile_rows(space.to, row, end, 1); row < end; count = kg_tile_rows(space.to, row, end, 0)) {
+    failures += kg_tile_evaluate(b, &space, columns, results, row, count);
+    row += count;
   }
 #else
   for (; row < end; ++row) {
-    kg_batch_row(b, &block, row);
+    failures += kg_batch_row(b, &space, row);
   }
 #endif
-}
-
-KG_EXPORT const kg_function *kg_batch_function(const kg_model *model, const char *name) {
-  return kg_find_function(model, name);
+  return failures;
 }
 
 #endif

@@ -2,8 +2,8 @@
  *
  * To be included after everything that needs numbers, and before the functions of a kernel: kg_real becomes a vector of
  * KG_LANES doubles, a comparison a mask, and a choice a blend. A lane that a function cannot evaluate, because a guard
- * does not hold or an angle exceeds KG_NEAR_LIMIT, is noted in the local variable `redo` of the function, which it
- * returns; its results are undefined then. Sines and cosines are the polynomials of kg_trigonometry.h; other special
+ * does not hold or an angle is too large, is noted in the local variable `redo` of the function, which it returns: a number
+ * that is not zero. Its results are undefined then. Sines and cosines are the polynomials of kg_trigonometry.h; other special
  * functions are those of the C library, lane by lane.
  */
 #ifndef KG_LANES_H
@@ -132,13 +132,34 @@ KG_EACH_LANE_1(kg_lanes_erf, erf)
 #define KG_ERF(x) kg_lanes_erf(x)
 
 #include "kg_trigonometry.h"
-KG_VECTOR_TURN(kg_lanes, kg_mask, kg_)
 
-/* Sines and cosines; returns the lanes whose angles are too large, infinite or NaN. */
+/* kg_lanes_turn: sine and cosine of an angle; returns a number that is not zero in the lanes whose angles are larger than
+ * KG_NEAR_LIMIT, infinite or NaN. */
+#if defined(KG_FUSED) && (defined(__FMA__) || defined(__ARM_FEATURE_FMA))
+/* With fused operations this takes two thirds of the operations of kg_trigonometry.h. pi/2 = 1.57... + 6.1e-17 - 1.5e-33,
+ * where the first difference is exact. The rounding error of the second one is lost: the largest error found is 1.48 units
+ * in the last place. Angles up to 65536 quarter turns are reduced. */
+KG_INLINE kg_mask kg_lanes_turn(kg_lanes x, kg_lanes *sine, kg_lanes *cosine) {
+  const kg_lanes shifted = x * KG_C(KG_TWO_OVER_PI) + KG_C(KG_ROUNDING), quarter = shifted - KG_C(KG_ROUNDING);
+  const kg_mask turn = (kg_mask)shifted; /* its last two bits: the number of quarter turns modulo 4 */
+  const kg_mask odd = turn << 63, half = turn << 62, sign = (kg_mask)KG_C(-0.0), zero = (kg_mask)KG_C(KG_ROUNDING);
+  const kg_lanes a = x - quarter * KG_C(1.5707963267948966);
+  const kg_lanes b = a - quarter * KG_C(6.123233995736766e-17);
+  const kg_lanes r = b + quarter * KG_C(1.4973849048591698e-33);
+  const kg_lanes z = r * r, z2 = z * z;
+  const kg_lanes s = r + (z * r) * (z * KG_SINE_SUM(z, z2) - KG_C(KG_SIXTH));
+  const kg_lanes c = KG_C(1.0) + z * (z * KG_COSINE_SUM(z, z2) - KG_C(0.5));
+  *sine = (kg_lanes)((kg_mask)kg_lanes_select(odd >> 63, c, s) ^ (half & sign));
+  *cosine = (kg_lanes)((kg_mask)kg_lanes_select(odd >> 63, s, c) ^ ((half ^ odd) & sign));
+  return (turn + (65536 - zero)) & ~131071LL;
+}
+#else
+KG_VECTOR_TURN(kg_lanes, kg_mask, kg_)
 KG_INLINE kg_mask kg_lanes_turn(kg_lanes x, kg_lanes *sine, kg_lanes *cosine) {
   kg_near_sine_and_cosine(x, sine, cosine);
   return ~(KG_ABS(x) <= KG_C(KG_NEAR_LIMIT));
 }
+#endif
 
 KG_INLINE kg_lanes kg_lanes_sine(kg_lanes x, kg_mask *redo) {
   kg_lanes sine, cosine;

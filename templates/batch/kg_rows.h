@@ -12,9 +12,6 @@ typedef struct {
   ptrdiff_t step;
 } kg_column;
 
-/* `bits` remain zero in the lanes where x is finite: x - x is zero there, else NaN. Sums would take four times as long. */
-#define KG_NOTE_INFINITE(bits, x) ((bits) |= (kg_mask)((x) - (x)))
-
 static int kg_all_are_finite(int n, const double *x) {
   int finite = 1;
   for (int i = 0; i < n; ++i) {

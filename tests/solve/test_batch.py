@@ -65,6 +65,19 @@ def test_a_row_does_not_depend_on_others_layout_or_threads() -> None:
     assert backward[1] is out
 
 
+def test_many_rows_have_the_bits_of_few() -> None:
+    """Arrays longer than a tile, which begin anywhere in a line of the cache; rows that are redone are among them."""
+    solver, (t, q, u) = solver_for("slider_crank"), crank_states()
+    few, count = solver.rhs_batch(t, q, u), 701
+    which = np.random.default_rng(3).integers(ROWS, size=count)
+    for start in range(3):
+        columns = [np.empty((count + start, 3), order="F")[start:] for _ in range(4)]
+        columns[0][:], columns[1][:] = q[which], u[which]
+        many = solver.rhs_batch(t[which], *columns[:2], out=tuple(columns[2:]))
+        assert not many.failures
+        np.testing.assert_array_equal(many, [part[which] for part in few])
+
+
 def test_rows_fail_alone() -> None:
     solver, (t, q, u) = solver_for("slider_crank"), crank_states()
     rows, (bad, speeds) = solver.rhs_batch(t, q, u), (q.copy(), u.copy())
@@ -134,7 +147,7 @@ def test_sines_have_small_errors() -> None:
     values = kg.build(model, functions=("rhs", "outputs")).batch("sine", 0.0, angles[:, np.newaxis], [0.0]).values
     exact = np.sin(angles.astype(np.longdouble))
     errors = np.abs(values - exact) / np.spacing(np.abs(exact.astype(np.float64)))
-    assert errors.max() < 0.83
+    assert errors.max() < 1.5  # without fused operations 0.83
 
 
 @pytest.mark.parametrize("name", ["slider_crank", "rolling_disk", "varying_pendulum"])

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from array import array
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
-
-from kanegen.arrays import Array
 from kanegen.backends.cython.cache import open_cache
 from kanegen.backends.cython.job import job_for
 from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, cpu_identity, link_command, make
@@ -22,57 +18,18 @@ from kanegen.progress import activity
 _OBJECT, _LIBRARY = "batch.o", "batch.so"
 
 
-class _Batch(ctypes.Structure):
-    """``kg_batch`` of kg_batch.h."""
-
-    _fields_ = (
-        ("model", ctypes.c_void_p),
-        ("function", ctypes.c_void_p),
-        ("arguments", ctypes.c_void_p),
-        ("out", ctypes.c_void_p),
-        ("p", ctypes.c_void_p),
-        ("varied", ctypes.c_void_p),
-        ("needed", ctypes.c_void_p),
-        ("failed", ctypes.c_void_p),
-        ("n_out", ctypes.c_int),
-        ("n_varied", ctypes.c_int),
-        ("n_needed", ctypes.c_int),
-    )
-
-
 class CompiledBatch:
     """A compiled function of a model at many states (:class:`kanegen.backends.protocol.BatchFunction`)."""
 
-    def __init__(self, path: Path, model: int, name: str) -> None:
-        library = load_library(path)
-        self._run, self._memory, self._model = library.kg_batch_run, library.kg_batch_memory, model
-        self._run.argtypes = (ctypes.POINTER(_Batch), ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_ssize_t)
-        self._run.restype = None
-        self._memory.argtypes, self._memory.restype = (ctypes.POINTER(_Batch),), ctypes.c_size_t
-        find = library.kg_batch_function
-        find.argtypes, find.restype = (ctypes.c_void_p, ctypes.c_char_p), ctypes.c_void_p
-        self._function = find(model, name.encode())
+    def __init__(self, path: Path, module: Evaluator, name: str) -> None:
+        self._library = load_library(path)  # the addresses are valid as long as it exists
+        entries = (self._library.kg_batch_memory, self._library.kg_batch_run)
+        self._batch = module.Batch(name, *(ctypes.cast(entry, ctypes.c_void_p).value for entry in entries))
 
-    def run(self, plan: BatchPlan, pieces: Iterable[tuple[int, int]]) -> None:
-        """Evaluate the rows of these pieces (first, end), without the interpreter lock."""
-        varied, needed = array("i", plan.varied), array("i", plan.needed)
-        batch = _Batch(
-            self._model,
-            self._function,
-            plan.arguments.buffer_info()[0],
-            plan.out.buffer_info()[0],
-            plan.p.ctypes.data,
-            varied.buffer_info()[0],
-            needed.buffer_info()[0],
-            plan.failed.ctypes.data,
-            len(plan.out) // 2,
-            len(varied),
-            len(needed),
-        )
-        reference = ctypes.byref(batch)
-        memory: Array = np.empty(self._memory(reference))
-        for first, end in pieces:
-            self._run(reference, memory.ctypes.data, first, end)
+    def run(self, plan: BatchPlan, pieces: Iterable[tuple[int, int]]) -> int:
+        """Evaluate the rows of these pieces (first, end), without the interpreter lock; returns how many failed."""
+        failures: int = self._batch.run(*plan, pieces)
+        return failures
 
 
 def batch_function(
@@ -84,7 +41,7 @@ def batch_function(
     """
     if (extension, name) not in _loaded:
         library = _library(sources, options or CompilerOptions(), name)
-        _loaded[extension, name] = CompiledBatch(library, vars(module)["MODEL_ADDRESS"], name)
+        _loaded[extension, name] = CompiledBatch(library, module, name)
     return _loaded[extension, name]
 
 

@@ -44,8 +44,8 @@ class CompilerOptions:
     kernel: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-fno-tree-slp-vectorize")
     steppers: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-tree-slp-vectorize")
     runtime: tuple[str, ...] = ("-std=c99", "-O1", "-march=native", "-ffp-contract=fast")
-    lanes: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-Wno-psabi")
-    wrapper: tuple[str, ...] = ("-Og",)
+    lanes: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-DKG_FUSED", "-Wno-psabi")
+    wrapper: tuple[str, ...] = ("-O2",)
     link: tuple[str, ...] = ()
     common: tuple[str, ...] = ("-fno-math-errno", "-fPIC", "-fvisibility=hidden")
 

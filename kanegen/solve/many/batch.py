@@ -8,6 +8,7 @@ from array import array as array_of
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from operator import index
 from typing import Any, Final, NamedTuple
@@ -26,6 +27,10 @@ from kanegen.solve.values import by_name, known_name, real_array
 _PIECE: Final = 1 << 16
 """Rows of one call of compiled code: a multiple of the lanes; between calls, Ctrl-C is noticed."""
 
+_NO_ROWS: Final = np.empty(0, dtype=np.intp)
+
+_NO_INDICES: Final = np.empty(0, dtype=np.int32)
+
 _NOTHING: Final = np.empty((0, 0))
 
 _BYTES: Final = np.dtype(np.float64).itemsize
@@ -42,8 +47,8 @@ class Failures(Mapping[int, str]):
         functions: CompiledFunctions,
         name: str,
         varied: tuple[int, ...],
-        rows: NDArray[np.intp],
-        values: Array,
+        rows: NDArray[np.intp] = _NO_ROWS,
+        values: Array = _NOTHING,
     ) -> None:
         self._functions, self._name, self._varied, self._values = functions, name, varied, values
         self._places = {row: place for place, row in enumerate(rows.tolist())}
@@ -135,7 +140,7 @@ class Batching(Evaluation):
 
         The first call for a function compiles it for the vector unit of the processor; the cache keeps the result. The
         values agree with those of the function at one state within rounding: sums and products can be fused, and sines
-        and cosines have errors up to 0.83 units in the last place. Rows that need other dependent speeds, or angles
+        and cosines have errors up to 1.5 units in the last place. Rows that need other dependent speeds, or angles
         beyond 1e5 rad, are evaluated by the function at one state. The result of a row does not depend on other rows,
         on N, or on the number of threads.
 
@@ -180,9 +185,28 @@ class Batching(Evaluation):
         if name == "rhs":
             return self._rhs_name
         outputs = self.description.outputs
+        if isinstance(name, str) and name in CATALOGUE and name in self._routes and name not in outputs:
+            return name
         known = dict.fromkeys((*self.extension.module.FUNCTIONS, *self.description.unavailable, *CATALOGUE, *outputs))
         name = known_name(name, tuple(known), "function")
         return f"output:{name}" if name in outputs else name
+
+    @cached_property
+    def _routes(self) -> dict[str, Route]:
+        """What calls without ``parameters=`` have in common, by the compiled name of the function."""
+        return {}
+
+    def _route(self, name: str, parameters: Mapping[Any, Any] | None) -> tuple[Route, dict[str, Array]]:
+        """The route of a call, and the parameters with a value for each row. Raises `SolveError`, `BuildError`."""
+        if parameters is None and name in self._routes:
+            return self._routes[name], {}
+        functions, varied = parameters_of(self._functions.having(name), parameters)
+        if (problem := functions.problem(name, constants=not varied)) is not None:
+            raise SolveError(problem)
+        route = Route.of(functions, name)
+        if parameters is None:
+            self._routes[name] = route
+        return route, varied
 
     def _batch(
         self,
@@ -194,18 +218,15 @@ class Batching(Evaluation):
         threads: int,
     ) -> tuple[list[Array], Failures]:
         number = thread_count(threads)
-        functions, varied = parameters_of(self._functions.having(name), parameters)
-        if (problem := functions.problem(name, constants=not varied)) is not None:
-            raise SolveError(problem)
+        route, varied = self._route(name, parameters)
         t, q, u, r, s = state
-        if r is None and not functions.inputs_read([name]).isdisjoint(self.description.laws):
+        if r is None and route.reads_laws:
             r = self._law_inputs(name, state, parameters, threads)
-        arguments = read_arguments(functions, name, t, q, u, r, s, varied)
+        arguments = read_arguments(route, t, q, u, r, s, varied)
         arrays = output_arrays(out, shapes, arguments)
         if not arguments.count or not sum(array.size for array in arrays):
-            return arrays, Failures(functions, name, (), np.array([], dtype=np.intp), _NOTHING)
-        compiled = functions.extension.batch(name)
-        return arrays, evaluate(compiled, functions, name, arguments, arrays, number)
+            return arrays, Failures(route.functions, name, ())
+        return arrays, evaluate(route, arguments, arrays, number)
 
     def _law_inputs(self, name: str, state: tuple[Any, ...], parameters: Any, threads: int) -> Array:
         """The inputs (N, n_r) of a function with the values of the feedback laws."""
@@ -213,6 +234,38 @@ class Batching(Evaluation):
         shape = (len(self.description.laws),)
         arrays, _ = self._batch("laws", {"laws": shape}, (t, q, u, None, s), parameters, None, threads)
         return self._functions.beside_laws((name,), arrays[0])
+
+
+@dataclass(frozen=True)
+class Route:
+    """What calls of a function with the same parameters have in common.
+
+    ``defaults``: all inputs (n_r + n_hidden,), NaN where the function reads one without a default; ``missing``: whether
+    there is one. ``p``: parameters and gains; ``fallible``: indices of the constants that must be finite, behind p.
+    """
+
+    functions: CompiledFunctions
+    name: str
+    reads_laws: bool
+    defaults: Array
+    missing: bool
+    p: Array
+    fallible: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, functions: CompiledFunctions, name: str) -> Route:
+        """Gather what does not depend on the arguments."""
+        reads_laws = not functions.inputs_read([name]).isdisjoint(functions.description.laws)
+        defaults = functions.defaults_of(name)
+        p = np.concatenate([functions.prepared.parameters, functions.prepared.gains])
+        constants = functions.description.functions[name].fallible_constants
+        fallible = np.array(constants, dtype=np.int32) + np.int32(p.size)
+        return cls(functions, name, reads_laws, defaults, bool(np.isnan(defaults).any()), p, fallible)
+
+    @cached_property
+    def compiled(self) -> BatchFunction:
+        """The compiled code. Raises `BuildError`."""
+        return self.functions.extension.batch(self.name)
 
 
 @dataclass(frozen=True)
@@ -243,8 +296,10 @@ def parameters_of(
     A parameter that differs from row to row and has no value in the solver gets the first finite one. Raises
     `SolveError` for unknown names and values that are no real numbers.
     """
+    if parameters is None:
+        return functions, {}
     d = functions.description
-    given = by_name({} if parameters is None else parameters, d.parameters, "parameter")
+    given = by_name(parameters, d.parameters, "parameter")
     arrays = {name: _array(value, f"parameter {name}") for name, value in given.items()}
     values = {d.parameters.index(name): float(array) for name, array in arrays.items() if not array.ndim}
     varied = {name: array for name, array in arrays.items() if array.ndim}
@@ -255,19 +310,12 @@ def parameters_of(
     return functions.with_parameters(values) if values else functions, varied
 
 
-def read_arguments(
-    functions: CompiledFunctions, name: str, t: Any, q: Any, u: Any, r: Any, s: Any, parameters: Mapping[str, Any]
-) -> Arguments:
+def read_arguments(route: Route, t: Any, q: Any, u: Any, r: Any, s: Any, parameters: Mapping[str, Any]) -> Arguments:
     """Read the arguments of a batch. ``parameters``: arrays (N,) by name. Raises `SolveError` for wrong shapes."""
-    d = functions.description
-    q, u, r, s = functions.arrays_for(name, q, u, r, s)
+    d = route.functions.description
+    q, u, r, s = route.functions.arrays_for(route.name, q, u, r, s)
     counts: dict[str, int] = {}
-    times = _array(t, "t")
-    if times.ndim > 1:
-        raise SolveError(f"t has shape {times.shape}, expected a number or (N,)")
-    if times.ndim == 1:
-        counts["t"] = times.size
-    arrays = {"t": times[..., np.newaxis]}
+    arrays = {"t": np.array([t]) if type(t) is float else _times(t, counts)}
     arrays["q"] = _rows(q, "q", (len(d.coordinates),), d.coordinates, counts)
     arrays["u"] = _rows(u, "u", (len(d.speeds),), d.speeds, counts)
     given_r = None
@@ -284,42 +332,33 @@ def read_arguments(
             f"the numbers of rows differ: {have}; expected the same number N, or no rows (one value for all)"
         )
     count = next(iter(counts.values()), 1)
-    arrays["r"] = _inputs(functions, name, given_r, given_s, count)
+    arrays["r"] = _inputs(route, given_r, given_s, count)
     if varied:
         arrays["parameters"] = np.concatenate(varied, axis=1)
     return Arguments(count, arrays, tuple(map(d.parameters.index, parameters)))
 
 
-def evaluate(
-    compiled: BatchFunction,
-    functions: CompiledFunctions,
-    name: str,
-    arguments: Arguments,
-    out: Sequence[Array],
-    threads: int,
-) -> Failures:
+def evaluate(route: Route, arguments: Arguments, out: Sequence[Array], threads: int) -> Failures:
     """Evaluate a function into arrays (N, ...), which follow one another. Returns the rows that failed."""
     failed = np.zeros(arguments.count, dtype=np.uint8)
-    fallible = functions.description.functions[name].fallible_constants if arguments.varied else ()
-    n_p = functions.prepared.parameters.size + functions.prepared.gains.size
     plan = BatchPlan(
-        arguments=column_addresses(arguments.arrays.values()),
-        out=column_addresses(out, rows=True),
-        p=np.concatenate([functions.prepared.parameters, functions.prepared.gains]),
-        varied=arguments.varied,
-        needed=tuple(n_p + i for i in fallible),
+        arguments=tuple(arguments.arrays.values()),
+        results=tuple(out),
+        p=route.p,
+        varied=np.array(arguments.varied, dtype=np.int32) if arguments.varied else _NO_INDICES,
+        needed=route.fallible if arguments.varied else _NO_INDICES,
         failed=failed,
     )
-    _run(compiled, plan, arguments.count, threads)
+    if not _run(route.compiled, plan, arguments.count, threads):
+        return Failures(route.functions, route.name, arguments.varied)
     rows = np.flatnonzero(failed)
-    return Failures(functions, name, arguments.varied, rows, arguments.rows(rows) if rows.size else _NOTHING)
+    return Failures(route.functions, route.name, arguments.varied, rows, arguments.rows(rows))
 
 
-def _run(compiled: BatchFunction, plan: BatchPlan, count: int, threads: int) -> None:
-    """Evaluate all rows; each thread has a share of them."""
+def _run(compiled: BatchFunction, plan: BatchPlan, count: int, threads: int) -> int:
+    """Evaluate all rows; each thread has a share of them. Returns the number of rows that failed."""
     if threads == 1 or count <= 1:
-        compiled.run(plan, [(first, min(first + _PIECE, count)) for first in range(0, count, _PIECE)])
-        return
+        return compiled.run(plan, [(first, min(first + _PIECE, count)) for first in range(0, count, _PIECE)])
     stopped = threading.Event()
 
     def pieces(first: int, end: int) -> Iterator[tuple[int, int]]:
@@ -333,9 +372,7 @@ def _run(compiled: BatchFunction, plan: BatchPlan, count: int, threads: int) -> 
     with ThreadPoolExecutor(threads - 1) as pool:
         try:
             results = [pool.submit(compiled.run, plan, each) for each in others]
-            compiled.run(plan, own)
-            for result in results:
-                result.result()
+            return compiled.run(plan, own) + sum(result.result() for result in results)
         finally:
             stopped.set()
 
@@ -376,20 +413,20 @@ def output_arrays(out: Any, shapes: Mapping[str, tuple[int, ...]], arguments: Ar
     return list(out)
 
 
-def _inputs(functions: CompiledFunctions, name: str, r: Array | None, s: Array | None, count: int) -> Array:
+def _inputs(route: Route, r: Array | None, s: Array | None, count: int) -> Array:
     """All inputs, (n,) or (N, n): those given, and the defaults of others that the function reads."""
-    layout = functions.description.input_layout
-    values = functions.defaults_of(name)
-    if not values.size:
-        return values
+    if not route.defaults.size or not (route.missing or r is not None or s is not None):
+        return route.defaults
+    layout, values = route.functions.description.input_layout, route.defaults.copy()
     given = [*range(r.shape[-1] if r is not None else 0)]
     if s is not None:
         given += range(layout.size)[layout.state_slots]
     named = (*layout.inputs, *layout.hidden)
     missing = [named[i] for i in np.flatnonzero(np.isnan(values)).tolist() if i not in given]
     if missing:
+        public = route.name.removeprefix("output:")
         raise SolveError(
-            f"{name.removeprefix('output:')} needs values of inputs or states without a default: {', '.join(missing)}; "
+            f"{public} needs values of inputs or states without a default: {', '.join(missing)}; "
             "pass r= and s=, or give each Input a default"
         )
     parts = [part for part in (r, s) if part is not None and part.ndim == 2]
@@ -413,7 +450,20 @@ def _array(value: Any, what: str) -> Array:
 
 
 def _is_plain(array: NDArray[Any]) -> bool:
-    return array.dtype == np.float64 and array.flags.aligned and all(stride % _BYTES == 0 for stride in array.strides)
+    flags = array.flags
+    if array.dtype != np.float64 or not flags.aligned:
+        return False
+    return flags.forc or all(stride % _BYTES == 0 for stride in array.strides)
+
+
+def _times(t: Any, counts: dict[str, int]) -> Array:
+    """The times, (1,) or (N, 1); N is noted in ``counts``."""
+    times = _array(t, "t")
+    if times.ndim > 1:
+        raise SolveError(f"t has shape {times.shape}, expected a number or (N,)")
+    if times.ndim == 1:
+        counts["t"] = times.size
+    return times[..., np.newaxis]
 
 
 def _rows(value: Any, what: str, widths: tuple[int, ...], names: tuple[str, ...], counts: dict[str, int]) -> Array:
@@ -449,6 +499,8 @@ def column_addresses(arrays: Iterable[Array], rows: bool = False) -> array_of[in
 
 def _overlaps_itself(array: Array) -> bool:
     """Whether entries of an array can have the same address: a stride is smaller than the extent of those below it."""
+    if array.flags.forc:
+        return False
     extent = _BYTES
     for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
         if size > 1 and array.size:
@@ -460,4 +512,6 @@ def _overlaps_itself(array: Array) -> bool:
 
 def _share_memory(one: Array, other: Array) -> bool:
     """Whether entries of two arrays have the same address; arrays that interleave are examined entry by entry."""
+    if one.flags.owndata and other.flags.owndata:
+        return one is other
     return bool(np.may_share_memory(one, other) and np.shares_memory(one, other))
