@@ -285,9 +285,6 @@ static inline int kg_noise_of_rows(kg_level *l) {
 
 /* -- steps and projections --------------------------------------------------------------------------------------- */
 
-#define KG_PROJECTION_ITERATIONS 10
-/* After a correction of this relative size the next one, its square, is below the rounding of the state. */
-#define KG_PROJECTION_LAST KG_BY_PRECISION(1e-8, 2e-4)
 /* A projection that moves the state by at most this fraction of the tolerance of a step keeps the derivative that the
  * step has evaluated at its end: this changes the next step by less than a hundredth of the tolerance. */
 #define KG_PROJECTION_NEGLIGIBLE KG_C(0.1)
@@ -348,15 +345,6 @@ static inline int kg_projection_renew(kg_projection *c, kg_real t, const kg_real
   return status < 0 || sum - sum == KG_C(0.0) ? status : KG_NOT_FINITE;
 }
 
-/* Returns whether a residual of the rows exceeds its tolerance for the size of x. */
-static inline int kg_projection_exceeds(const kg_level *l) {
-  kg_real largest = KG_C(0.0);
-  for (int i = 0; i < l->rows; ++i) {
-    largest = KG_MAX(largest, KG_ABS(kg_level_residual(l, i)));
-  }
-  return !(largest <= l->tolerance) && !(largest <= l->tolerance * kg_largest(l->n, l->x));
-}
-
 /* Whether the last correction, which fixed nothing, serves the redundant rows as well. */
 static inline int kg_projection_met(kg_level *l) {
   if (l->rank == l->rows) {
@@ -400,29 +388,6 @@ static inline int kg_projection_any_rank(kg_level *l, int metric_known) {
       l->x[i] += l->w.change[i];
     }
     if (iteration > 0 && kg_largest(l->n, l->w.change) <= KG_PROJECTION_LAST * size && kg_projection_met(l)) {
-      return KG_FINISHED;
-    }
-  }
-  return KG_INCONSISTENT;
-}
-
-/* Newton's method with the code for small sizes. Returns as kg_projection_level(), or KG_SINGULAR where that code does
- * not apply; x may have been moved. */
-static inline int kg_projection_small(kg_level *l, int metric_known) {
-  for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
-    int status = kg_level_call(l, l->function, l->w.rows);
-    kg_real change = KG_C(0.0);
-    if (status < 0) {
-      return status;
-    }
-    if ((iteration > 0 || !metric_known) && !kg_projection_exceeds(l)) {
-      return iteration > 0 ? KG_FINISHED : KG_OK;
-    }
-    status = kg_small_step(l, metric_known || iteration > 0, &change);
-    if (status < 0) {
-      return status;
-    }
-    if (change <= KG_PROJECTION_LAST * KG_MAX(KG_C(1.0), kg_largest(l->n, l->x))) {
       return KG_FINISHED;
     }
   }

@@ -13,6 +13,9 @@
 extern "C" {
 #endif
 
+#define KG_PROJECTION_ITERATIONS 10
+/* After a correction of this relative size the next one, its square, is below the rounding of the state. */
+#define KG_PROJECTION_LAST KG_BY_PRECISION(1e-8, 2e-4)
 /* Largest numbers of speeds and of rows. */
 #define KG_SMALL_SPEEDS 6
 #define KG_SMALL_ROWS 3
@@ -164,6 +167,38 @@ static inline int kg_small_step(kg_level *l, int metric_known, kg_real *largest)
     default:
       return KG_SINGULAR;
   }
+}
+
+/* Returns whether a residual of the rows exceeds its tolerance for the size of x. */
+static inline int kg_projection_exceeds(const kg_level *l) {
+  kg_real largest = KG_C(0.0);
+  for (int i = 0; i < l->rows; ++i) {
+    largest = KG_MAX(largest, KG_ABS(kg_level_residual(l, i)));
+  }
+  return !(largest <= l->tolerance) && !(largest <= l->tolerance * kg_largest(l->n, l->x));
+}
+
+/* Newton's method with the code for small sizes. Returns as kg_projection_level(), or KG_SINGULAR where that code does
+ * not apply; x may have been moved. */
+static inline int kg_projection_small(kg_level *l, int metric_known) {
+  for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
+    int status = kg_level_call(l, l->function, l->w.rows);
+    kg_real change = KG_C(0.0);
+    if (status < 0) {
+      return status;
+    }
+    if ((iteration > 0 || !metric_known) && !kg_projection_exceeds(l)) {
+      return iteration > 0 ? KG_FINISHED : KG_OK;
+    }
+    status = kg_small_step(l, metric_known || iteration > 0, &change);
+    if (status < 0) {
+      return status;
+    }
+    if (change <= KG_PROJECTION_LAST * KG_MAX(KG_C(1.0), kg_largest(l->n, l->x))) {
+      return KG_FINISHED;
+    }
+  }
+  return KG_INCONSISTENT;
 }
 
 #ifdef __cplusplus
