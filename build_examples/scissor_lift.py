@@ -109,12 +109,13 @@ def simulate(n: int = STAGES) -> tuple[kg.Solver, kg.Solution]:
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
     from scipy.integrate import solve_ivp
 
-    n = (solver.n_u - 1) // 2
+    n, states = solution.u.shape[1] // 2, list(zip(solution.t, solution.q, solution.u, strict=True))
     alpha, rate = solution.q[:, 1], solution.u[:, 1]
-    kinetic = inertia(n, alpha)[0] * rate**2 / 2
-    yield "kinetic energy against the closed form (J)", np.abs(solution["kinetic_energy"] - kinetic).max(), 1e-6
-    heights = potential(n, alpha)[0]
-    yield "potential energy against the closed form (J)", np.abs(solution["potential_energy"] - heights).max(), 1e-6
+    kinetic, heights = inertia(n, alpha)[0] * rate**2 / 2, potential(n, alpha)[0]
+    differences = [solver.kinetic_energy(*state) - K for state, K in zip(states, kinetic, strict=True)]
+    yield "kinetic energy against the closed form (J)", np.abs(differences).max(), 1e-6
+    differences = [solver.potential_energy(*state) - V for state, V in zip(states, heights, strict=True)]
+    yield "potential energy against the closed form (J)", np.abs(differences).max(), 1e-6
     motion = solve_ivp(
         lambda t, y: (y[1], acceleration(n, *y)),
         solution.t[[0, -1]],
@@ -127,11 +128,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
     l = DEFAULTS["l"]
     expected = np.column_stack([l * np.cos(motion[0]), *[motion[0], pi - motion[0]] * n])
     yield "coordinates against the equation for alpha (m, rad)", np.abs(solution.q - expected).max(), 1e-8
-    yield "loop closure (m)", max(np.abs(solver.residuals(*state)[0]).max() for state in _states(solution)), 1e-9
-
-
-def _states(solution: kg.Solution) -> list[tuple[Any, Any, Any]]:
-    return list(zip(solution.t, solution.q, solution.u, strict=True))
+    yield "loop closure (m)", max(np.abs(solver.residuals(*state)[0]).max() for state in states), 1e-9
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:

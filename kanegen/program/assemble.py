@@ -229,8 +229,6 @@ def _recursion_estimate(equations: Equations, forms: Iterable[str]) -> Recursion
         form: RECURSIVE_WEIGHT * max(cost_estimate(*function), latency(*function))
         for form, function in right_sides(apart, forms, fallback=False).items()
     }
-    if not costs:
-        return None
     functions = Functions(apart, next(iter(costs)), SPECS)
     forces = cost_estimate(functions.function("P"), hoist(program_of(functions)).constants)
     return RecursionEstimate(apart, costs, forces, couplings)
