@@ -12,7 +12,11 @@ from kanegen.precision import Tolerance
 
 Magnitudes: TypeAlias = Callable[[Sequence[Node]], list[float]]
 
-_CONSTANT_BONUS = 8.0
+PIVOT_LIMIT = Tolerance(1e-3, 1e-2)
+"""Constraint pivots below this fraction of their row lose over three digits (two of float); other dependent speeds are
+then chosen."""
+
+CONSTANT_BONUS = 8.0
 """Factor by which a varying pivot must exceed a pivot that is constant during a run to be preferred to it."""
 
 _TIE = 1e-9
@@ -98,10 +102,12 @@ def _choose(
     rows: list[list[Node]], free_rows: list[int], free_columns: list[int], magnitudes: Magnitudes
 ) -> tuple[int, int]:
     """The (row, column) of the next pivot: largest relative to its row, constants preferred."""
+    for i in free_rows:  # an entry 1 or -1, as in q' = u, is the best pivot
+        row = rows[i]
+        for j in free_columns:
+            if row[j].op == "const" and abs(row[j].payload) == 1:
+                return i, j
     places = [(i, j) for i in free_rows for j in free_columns if not rows[i][j].is_zero]
-    for i, j in places:  # an entry 1 or -1, as in q' = u, is the best pivot
-        if rows[i][j].op == "const" and abs(rows[i][j].payload) == 1:
-            return i, j
     sizes = dict(zip(places, magnitudes([rows[i][j] for i, j in places]), strict=True)) if places else {}
     scales = dict.fromkeys(free_rows, 0.0)
     for (i, _), size in sizes.items():
@@ -111,7 +117,7 @@ def _choose(
             raise ZeroDivisionError(i)
     best, best_score = places[0], 0.0
     for (i, j), size in sizes.items():
-        score = size / scales[i] * (_CONSTANT_BONUS if rows[i][j].constant else 1.0)
+        score = size / scales[i] * (CONSTANT_BONUS if rows[i][j].constant else 1.0)
         if score > best_score * (1.0 + _TIE):
             best, best_score = (i, j), score
     return best
