@@ -1,7 +1,7 @@
 # make demo    build, integrate and check build_examples/rolling_disk.py
 # make test    the test suite
 # make test-sympy    the models of SymPy's own test suite against kanegen (about two minutes; see docs/sympy.md)
-# make test-targets    emitted code in other hosts: analyzers, emulators of microcontrollers, FMI, CasADi, JAX (see docs/standalone.md)
+# make test-targets    emitted code in other hosts: analyzers, emulators of microcontrollers, FMI, CasADi, JAX (see docs/standalone.md); sweeps on clusters
 # make lint    ruff and mypy --strict
 # make pictures    the pictures of the examples in docs/plots, and the outputs of docs/tour.ipynb
 # make bench-pages    the times that pages of animations take in a browser (see docs/animation.md)

@@ -20,7 +20,9 @@ from kanegen.bench.peers import input_values, parameter_values
 from kanegen.codegen.description import Description
 from kanegen.pipeline import sources_of
 
-CHAINS = ("n_link_pendulum", "spatial_chain")
+CHAINS = {"n_link_pendulum": 80, "spatial_chain": 80, "scissor_lift": 40}
+"""The chains, with the largest number of bodies, or of stages of the lift, that is measured."""
+
 BODIES = (5, 10, 20, 40, 80)
 WRITTEN_OUT, DENSE = 32, 45
 """Most speeds for which the factors of the dense mass matrix are written out, and for which it is measured at all."""
@@ -46,9 +48,12 @@ def chain_of(chain: str, bodies: int) -> ModelFile:
 
 def dense_form(chain: str, bodies: int) -> str | None:
     """The fastest form with a dense mass matrix; None for chains that are too long."""
-    speeds = len(chain_of(chain, bodies).model.speeds)
+    model = chain_of(chain, bodies).model
+    speeds = len(model.speeds)
     if speeds > DENSE:
         return None
+    if model.holonomic_constraints:
+        return "reduced"
     return "range_space" if speeds <= WRITTEN_OUT else "reduced"
 
 
@@ -79,13 +84,13 @@ def print_table(rows: list[Row]) -> None:
 
 
 def draw(rows: list[Row]) -> None:
-    figure = Figure(figsize=(8.0, 3.4), layout="constrained")
-    for axes, chain in zip(figure.subplots(1, 2, sharey=True), CHAINS, strict=True):
+    figure = Figure(figsize=(10.0, 3.4), layout="constrained")
+    for axes, chain in zip(figure.subplots(1, 3, sharey=True), CHAINS, strict=True):
         for dense, style in ((False, "o-"), (True, "s--")):
             chosen = [row for row in rows if row.chain == chain and (row.form != "articulated") == dense]
             label = "range_space, reduced" if dense else "articulated"
             axes.loglog([row.bodies for row in chosen], [row.seconds * 1e9 for row in chosen], style, label=label)
-        axes.set(title=chain, xlabel="bodies")
+        axes.set(title=chain, xlabel="stages" if chain == "scissor_lift" else "bodies")
         ticks = sorted({row.bodies for row in rows})
         axes.set_xticks(ticks, map(str, ticks), minor=False)
         axes.set_xticks([], minor=True)
@@ -99,8 +104,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bodies", type=int, nargs="+", default=BODIES)
     arguments = parser.parse_args()
-    found = [measure(chain, n, "articulated") for chain in CHAINS for n in arguments.bodies]
-    found += [measure(chain, n, form) for chain in CHAINS for n in arguments.bodies if (form := dense_form(chain, n))]
+    lengths = [(chain, n) for chain, most in CHAINS.items() for n in arguments.bodies if n <= most]
+    found = [measure(chain, n, "articulated") for chain, n in lengths]
+    found += [measure(chain, n, form) for chain, n in lengths if (form := dense_form(chain, n))]
     for line in timing.machine_lines():
         print(line)
     print_table(sorted(found, key=lambda row: (row.chain, row.form != "articulated", row.bodies)))

@@ -53,6 +53,11 @@ if TYPE_CHECKING:
     from kanegen.solve import Solver as Solver
     from kanegen.solve import animate as animate
     from kanegen.solve import load as load
+    from kanegen.sweeps.designs import grid as grid
+    from kanegen.sweeps.designs import sample as sample
+    from kanegen.sweeps.results import SweepError as SweepError
+    from kanegen.sweeps.results import SweepInterrupted as SweepInterrupted
+    from kanegen.sweeps.sweep import sweep as sweep
     from kanegen.verification import verify as verify
 
 _MODULES: Final = ("interop", "plot", "results", "shapes")
@@ -112,6 +117,15 @@ _NAMES: Final = {
         "animate",
         "load",
     ),
+    "kanegen.sweeps.designs": (
+        "grid",
+        "sample",
+    ),
+    "kanegen.sweeps.results": (
+        "SweepError",
+        "SweepInterrupted",
+    ),
+    "kanegen.sweeps.sweep": ("sweep",),
     "kanegen.verification": ("verify",),
 }
 """The names of the interface by the module that defines them, which is imported when a name is first used: a model from

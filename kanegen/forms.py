@@ -13,8 +13,8 @@ class FormSpec:
     """A form of the equations of motion and its properties.
 
     ``name``, ``summary``: the value of ``form=``, and the system that the form solves.
-    ``partitioned``: the form solves for dependent speeds. Where the pivots of the model's own partition become too
-    small, the compiled code chooses other dependent speeds at run time.
+    ``partitioned``: the form solves constraints for dependent speeds that are chosen when the code is made. Where their
+    pivots become too small, the compiled code chooses other dependent speeds at run time.
     ``any_rank``: the form accepts linearly dependent constraint rows.
     ``definite``: the form needs a positive definite Q: every speed must move mass.
     ``symmetric``: the form needs a symmetric matrix of the accelerations, which loads in u' can make unsymmetric.
@@ -50,6 +50,10 @@ longer than most runs. For a chain with 20 speeds this code is 1.5 to 2 times as
 FEW_SPEEDS: Final = 8
 """Most speeds for which ``form="auto"`` does not consider recursive forms: a dense system is never slower then."""
 
+RECURSIVE_LIMIT: Final = 500
+"""Most entries of matrices for each speed and multiplier in a recursive form that ``form="auto"`` considers. Chains,
+trees and chains of loops take 10 to 100; bodies that are all coupled with each other exceed any number."""
+
 _MOMENTA: Final = ("momentum", "Dm", "e")
 _TABLE: Final = (
     FormSpec(
@@ -67,6 +71,7 @@ _TABLE: Final = (
     FormSpec(
         "articulated",
         "velocities of the bodies, one after the other, in operations of order n",
+        partitioned=True,
         symmetric=True,
         candidate=True,
         recursive=True,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from importlib.resources import files as package_files
-from importlib.resources.abc import Traversable
+from importlib import import_module
 from pathlib import Path
 
 from kanegen.errors import BuildError
 
 
-def template_folder() -> Traversable:
+def template_folder() -> Path:
     """The folder of the templates: in a wheel, an editable install or a plain checkout."""
     try:
-        return package_files("kanegen.templates")
+        return Path(import_module("kanegen.templates").__path__[0])
     except ModuleNotFoundError:
         # A checkout that is not installed keeps the templates next to the package, not inside it.
         folder = Path(__file__).parents[1] / "templates"

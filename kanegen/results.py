@@ -30,6 +30,11 @@ from kanegen.solve.solution import Phase as Phase
 from kanegen.solve.solution import RunRecord as RunRecord
 from kanegen.solve.solution import Saturation as Saturation
 from kanegen.solve.solution import Statistics as Statistics
+from kanegen.sweeps.designs import Design as Design
+from kanegen.sweeps.results import MemberFailure as MemberFailure
+from kanegen.sweeps.results import Sweep as Sweep
+from kanegen.sweeps.stores import MemberStatus as MemberStatus
+from kanegen.sweeps.tasks import Member as Member
 from kanegen.units import Unit as Unit
 from kanegen.units import Units as Units
 from kanegen.view.animation import Animation as Animation

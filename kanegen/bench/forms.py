@@ -27,6 +27,7 @@ VARIANTS: Final[Mapping[str, tuple[dict[str, Any], ...]]] = {
     "appell_hamel": ({"constraints": "nonlinear"}, {"constraints": "linear"}),
     "n_link_pendulum": ({"n": 3}, {"n": 10}),
     "spatial_chain": ({"n": 2}, {"n": 4}),
+    "scissor_lift": ({"n": 4}, {"n": 10}),
 }
 """Options with which an example is measured; the other examples have none."""
 

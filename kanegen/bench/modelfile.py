@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import sys
 import sysconfig
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -179,5 +180,10 @@ def _module(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ModelError(f"{path} is no Python file; expected a name that ends in .py")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    folder = str(path.parent.resolve())
+    sys.path.insert(0, folder)  # a script finds the modules beside it
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(folder)
     return module

@@ -12,7 +12,11 @@ from kanegen.precision import Tolerance
 
 Magnitudes: TypeAlias = Callable[[Sequence[Node]], list[float]]
 
-_CONSTANT_BONUS = 8.0
+PIVOT_LIMIT = Tolerance(1e-3, 1e-2)
+"""Constraint pivots below this fraction of their row lose over three digits (two of float); other dependent speeds are
+then chosen."""
+
+CONSTANT_BONUS = 8.0
 """Factor by which a varying pivot must exceed a pivot that is constant during a run to be preferred to it."""
 
 _TIE = 1e-9
@@ -113,7 +117,7 @@ def _choose(
             raise ZeroDivisionError(i)
     best, best_score = places[0], 0.0
     for (i, j), size in sizes.items():
-        score = size / scales[i] * (_CONSTANT_BONUS if rows[i][j].constant else 1.0)
+        score = size / scales[i] * (CONSTANT_BONUS if rows[i][j].constant else 1.0)
         if score > best_score * (1.0 + _TIE):
             best, best_score = (i, j), score
     return best

@@ -12,7 +12,7 @@ import numpy as np
 from kanegen.derivation.algebra import Pivot, eliminate
 from kanegen.derivation.geometry.system import System
 from kanegen.errors import BuildError, DerivationError, ModelError
-from kanegen.graph import Node, evaluate, gradient
+from kanegen.graph import Graph, Node, evaluate, gradient
 from kanegen.graph.ranks import RANK_TOLERANCE, off_span
 from kanegen.model.expressions import symbol_name
 
@@ -143,7 +143,8 @@ def holonomic_row(system: System, expression: Any) -> Row:
     graph = system.graph
     (phi,) = system.settled([system.lower(expression)])
     slope = gradient([phi], [graph.one], system.q)
-    J = tuple(graph.sum(g * system.C[i][r] for i, g in enumerate(slope) if not g.is_zero) for r in range(len(system.u)))
+    moved = [(g, system.C[i]) for i, g in enumerate(slope) if not g.is_zero]
+    J = tuple(graph.sum(g * row[r] for g, row in moved) for r in range(len(system.u)))
     rate = system.rate(phi)
     return Row(POSITION, str(expression), J, -system.rate(rate), (phi, rate))
 
@@ -172,12 +173,17 @@ def stabilized_bias(system: System, constraints: Constraints) -> tuple[Node, ...
 
     Baumgarte (1972); :attr:`Constraints.gain_names` are the elements of the gain array.
     """
-    graph, holonomic, nonholonomic = system.graph, constraints.holonomic, constraints.nonholonomic
+    terms = stabilizing_terms(system.graph, constraints)
+    return tuple(system.graph.sum([row.bias, *added]) for row, added in zip(constraints.rows, terms, strict=True))
+
+
+def stabilizing_terms(graph: Graph, constraints: Constraints) -> Iterator[list[Node]]:
+    """The terms that Baumgarte's stabilization adds to each entry of b."""
+    holonomic, nonholonomic = constraints.holonomic, constraints.nonholonomic
     n_h, n_v = len(holonomic), len(nonholonomic)
-    result: list[Node] = []
     h = v = 0
     for row in constraints.rows:
-        terms = [row.bias]
+        terms: list[Node] = []
         if row.kind == POSITION:
             for k, (phi, rate) in enumerate(other.residuals for other in holonomic):
                 terms.append(graph.input("g", h * n_h + k) * rate)
@@ -187,8 +193,7 @@ def stabilized_bias(system: System, constraints: Constraints) -> tuple[Node, ...
             for k, (psi,) in enumerate(other.residuals for other in nonholonomic):
                 terms.append(graph.input("g", 2 * n_h * n_h + v * n_v + k) * psi)
             v += 1
-        result.append(graph.sum(terms))
-    return tuple(result)
+        yield terms
 
 
 # -- dependent speeds ----------------------------------------------------------------------------------------

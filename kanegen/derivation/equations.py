@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from typing import Any, TypeVar, cast
 
 import sympy
@@ -12,7 +13,15 @@ from sympy import Derivative
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.derivation import forms
-from kanegen.derivation.constraints import Constraints, Partition, lower_constraints, partition, stabilized_bias
+from kanegen.derivation.algebra import PIVOT_LIMIT
+from kanegen.derivation.constraints import (
+    Constraints,
+    Partition,
+    lower_constraints,
+    partition,
+    stabilized_bias,
+    stabilizing_terms,
+)
 from kanegen.derivation.forces import generalized
 from kanegen.derivation.forces.accelerated import asymmetry, require_regular, unequal_entries, unsteady_factors
 from kanegen.derivation.forces.generalized import GeneralizedForces
@@ -21,23 +30,19 @@ from kanegen.derivation.forces.reactions import MULTIPLIERS, auxiliary_loads, re
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.inertia.articulated import ArticulatedSystem, articulated_system
 from kanegen.derivation.inertia.bodies import Body
+from kanegen.derivation.inertia.loops import Loops
 from kanegen.derivation.speeds import factors, lower_model, model_before, new_speeds
 from kanegen.derivation.typeset import equations_table, quantity_display
 from kanegen.errors import BuildError
 from kanegen.graph import Graph, Identities, Node, count_operations, to_sympy, to_sympy_cse
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_name
-from kanegen.precision import Tolerance
 
 Feature = TypeVar("Feature")
 
 SQUARE_LIMIT = 24
 """Largest symmetric system that straight-line code solves. It takes 0.65 of the time of the loop kernel at 14 unknowns
 and 0.57 to 0.94 at 20, and twice the time to compile."""
-
-PIVOT_LIMIT = Tolerance(1e-3, 1e-2)
-"""Constraint pivots below this fraction of their row lose over three digits (two of float); other dependent speeds are
-then chosen."""
 
 
 Names = Mapping[tuple[str, int], Any]
@@ -121,6 +126,7 @@ class Equations:
         self.model = system.model
         self.system: System = system
         self._features: dict[Callable[[Equations], Any], Any] = {}
+        self._eliminated: ArticulatedSystem | None = None
 
     def _repr_html_(self) -> str:
         """What a notebook shows: q', Q, P, J and b with their shapes and operation counts."""
@@ -248,33 +254,39 @@ class Equations:
             If the model has loads in u', no bodies, velocities not written as sums of multiples of speeds, redundant
             constraints or a speed that moves no mass.
         """
-        self.require_independent_constraints()
-        b = (self.b_stabilized if stabilized else self.b).nodes
-        rows = [row.J for row in self.constraints.rows]
-        try:
-            solution = forms.articulated_accelerations(self.articulated, rows, b)
-        except ZeroDivisionError as error:
-            raise BuildError(f"the constraints of model {self.model.name!r} are redundant") from error
-        n = len(solution.udot)
-        nodes = self.simplified([*solution.udot, *solution.conditions])
-        return forms.Accelerations(nodes[:n], nodes[n:])
+        graph, system = self.graph, self.articulated()
+        terms = stabilizing_terms(graph, self.constraints) if stabilized else [[]] * len(system.loops.rows)
+        udot = system.accelerations([graph.sum(added) for added in terms])
+        nodes = self.simplified([*udot, *system.factor.conditions])
+        return forms.Accelerations(nodes[: len(udot)], nodes[len(udot) :])
 
-    @cached_property
-    def articulated(self) -> ArticulatedSystem:
-        """The bodies after the elimination of their velocities; BuildError as for `articulated_accelerations`."""
-        name, reason = self.model.name, None
+    def articulated(self, limit: float = inf) -> ArticulatedSystem:
+        """The elimination of velocities and multipliers; BuildError as for `articulated_accelerations`.
+
+        A first call raises FillInError if more than ``limit`` entries of matrices are computed.
+        """
+        if self._eliminated is None:
+            self._eliminated = self._articulated(limit)
+        return self._eliminated
+
+    def _articulated(self, limit: float) -> ArticulatedSystem:
+        name, reason = self.model.name, "a velocity is not written as a sum of multiples of speeds"
         if self.model.is_accelerated:
             reason = f"the loads on {', '.join(self.model.accelerated_loads)} depend on accelerations"
         elif not self.bodies:
             reason = "it has no bodies"
-        if reason is None:
+        else:
+            loops = Loops.of(self.system, self.constraints.rows)
+            if self.model.dependent_speeds is not None or not loops.are_independent:
+                self.require_independent_constraints()
             try:
-                system = articulated_system(self.system, self.bodies, self._all_forces.components)
+                system = articulated_system(self.system, self.bodies, self._all_forces.components, loops, limit)
             except ZeroDivisionError as error:
-                raise self.massless(error.args[0]) from error
+                if error.args[0] in loops.multipliers:
+                    raise BuildError(f"the constraints of model {name!r} are redundant") from error
+                raise self.massless(self.system.u.index(error.args[0])) from error
             if system is not None:
                 return system
-            reason = "a velocity is not written as a sum of multiples of speeds"
         raise BuildError(f'form="articulated" does not accept model {name!r}: {reason}; use form="auto"')
 
     def require_mass(self) -> None:

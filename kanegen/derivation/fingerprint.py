@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
 from itertools import chain
 from numbers import Number
+from pathlib import Path
 from typing import Any
 
 import sympy
@@ -49,7 +49,7 @@ def generator_digest() -> str:
     The Python module of models (module.pyx and what it includes) is part of it.
     """
     digest = sha256()
-    package, templates = (str(folder) for folder in (files("kanegen"), template_folder()))
+    package, templates = str(Path(__file__).parents[1]), str(template_folder())
     for root, folders in ((package, _GENERATING), (templates, ("runtime",))):
         for folder in (root, *(os.path.join(root, name) for name in folders)):
             for path, content in _source_files(folder, recursive=folder != root):

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from kanegen.derivation.algebra import PIVOT_THRESHOLD, Magnitudes, eliminate, factorize, solve_symmetric
 from kanegen.derivation.constraints import Partition
-from kanegen.derivation.inertia.articulated import ArticulatedSystem
 from kanegen.graph import Graph, Node
 
 Matrix = Sequence[Sequence[Node]]
@@ -181,22 +180,6 @@ def augmented_accelerations(
     matrix = [[mass_matrix[i][j] + graph.dot(weighted_columns[i], columns[j]) for j in range(n)] for i in range(n)]
     right = [p + graph.dot(column, bias) for p, column in zip(right_side, weighted_columns, strict=True)]
     return range_space_accelerations(graph, matrix, right, rows, bias)
-
-
-def articulated_accelerations(system: ArticulatedSystem, rows: Matrix, bias: Sequence[Node]) -> Accelerations:
-    """u' of ``Q u' = P + J^T lambda``, ``J u' = b`` from the eliminated equations of the bodies, without Q and P."""
-    graph, factor = system.factor.graph, system.factor
-    if not rows:
-        return Accelerations(system.accelerations(system.forces), factor.conditions)
-    responses = system.responses(rows)
-    S = [[system.product(a, b) for b in responses[: i + 1]] for i, a in enumerate(responses)]
-    rest = [x - system.product(response, system.forces) for x, response in zip(bias, responses, strict=True)]
-    multipliers, definite = solve_symmetric(S, rest)
-    forces = dict(system.forces)
-    for multiplier, response in zip(multipliers, responses, strict=True):
-        for speed, force in response.items():
-            forces[speed] = forces.get(speed, graph.zero) + multiplier * force
-    return Accelerations(system.accelerations(forces), (*factor.conditions, *definite))
 
 
 def complete(graph: Graph, partition: Partition, B: Sequence[Node], independent: Sequence[Node]) -> tuple[Node, ...]:

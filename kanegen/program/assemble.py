@@ -11,9 +11,10 @@ from typing import Final
 from kanegen.derivation.algebra import nonzeros, range_space_operations
 from kanegen.derivation.control.control_constraints import ControlledMotion
 from kanegen.derivation.equations import SQUARE_LIMIT, Equations
+from kanegen.derivation.inertia.elimination import FillInError
 from kanegen.derivation.speeds import lower_model
 from kanegen.errors import BuildError
-from kanegen.forms import AUTO, FEW_SPEEDS, FORMS, WRITTEN_OUT_LIMIT
+from kanegen.forms import AUTO, FEW_SPEEDS, FORMS, RECURSIVE_LIMIT, WRITTEN_OUT_LIMIT
 from kanegen.graph import Node
 from kanegen.model.expressions import symbol_name
 from kanegen.program.builder import Functions, FunctionSpec, mass_function
@@ -212,23 +213,27 @@ class RecursionEstimate:
 
 
 def _recursion_estimate(equations: Equations, forms: Iterable[str]) -> RecursionEstimate | None:
-    """Return the estimate, or None for few speeds, many constraints, and models that recursive forms do not accept.
+    """Return the estimate, or None for few speeds, much fill-in, and models that recursive forms do not accept.
 
-    The system of the multipliers is dense, and its code is written out: more than `SQUARE_LIMIT` take long to compile.
     The estimate is derived on another graph, because new nodes can change the order in which others are computed.
     """
-    if len(equations.system.u) <= FEW_SPEEDS or len(equations.constraints.rows) > SQUARE_LIMIT:
+    if len(equations.system.u) <= FEW_SPEEDS:
         return None
     apart = Equations(lower_model(equations.model))
+    unknowns = len(equations.system.u) + len(equations.constraints.rows)
+    try:
+        couplings = apart.articulated(RECURSIVE_LIMIT * unknowns).couplings
+    except (BuildError, FillInError):
+        return None
     costs = {
         form: RECURSIVE_WEIGHT * max(cost_estimate(*function), latency(*function))
-        for form, function in right_sides(apart, forms).items()
+        for form, function in right_sides(apart, forms, fallback=False).items()
     }
     if not costs:
         return None
     functions = Functions(apart, next(iter(costs)), SPECS)
     forces = cost_estimate(functions.function("P"), hoist(program_of(functions)).constants)
-    return RecursionEstimate(apart, costs, forces, apart.articulated.couplings)
+    return RecursionEstimate(apart, costs, forces, couplings)
 
 
 def _is_long(equations: Equations) -> bool:
@@ -256,13 +261,15 @@ def form_costs(equations: Equations, forms: Iterable[str] = tuple(RIGHT_SIDES)) 
     return {form: cost_estimate(*function) for form, function in right_sides(equations, forms).items()}
 
 
-def right_sides(equations: Equations, forms: Iterable[str]) -> dict[str, tuple[Function, tuple[Node, ...]]]:
+def right_sides(
+    equations: Equations, forms: Iterable[str], fallback: bool = True
+) -> dict[str, tuple[Function, tuple[Node, ...]]]:
     """Return the right-hand side and its constants in each form, without the forms that do not accept the model."""
     found = {}
     for form in forms:
         functions = Functions(equations, form, SPECS, ("rhs",))
         try:
-            function = right_hand_side(functions, stabilized=False)
+            function = right_hand_side(functions, stabilized=False, fallback=fallback)
         except BuildError:
             continue
         found[form] = function, hoist(program_of(functions)).constants

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from kanegen.derivation.algebra import PIVOT_THRESHOLD
 from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.derivation.equations import Equations, Quantity
+from kanegen.derivation.inertia.elimination import ROW_THRESHOLD
 from kanegen.derivation.sensitivities import Sensitivities
 from kanegen.forms import FORMS
 from kanegen.graph import Graph, Node, reachable, substitute
@@ -287,6 +288,8 @@ def _reasons(condition: Node, equations: Equations) -> list[Wording]:
     fraction = _fraction(condition)
     if fraction == PIVOT_THRESHOLD:
         return [("the pivots of the mass matrix exceed ", fraction, " of its diagonal: it is positive definite")]
+    if fraction is not None and fraction == ROW_THRESHOLD:
+        return [("the pivots of the constraints exceed ", fraction, " of their rows, both squared")]
     if fraction is not None and equations.has_partition:
         part = equations.partition
         if any(pivot.holds(fraction) is condition for pivot in part.pivots):

@@ -227,11 +227,11 @@ KG_INLINE void kg_group_accept(kg_group *g, kg_lanes t_new, kg_mask accepted) {
 static void kg_group_end(const kg_many *m, kg_group *g, kg_mask fatal) {
   const kg_mask there = g->t == KG_SPREAD(m->t_end);
   const kg_mask stuck = g->short_steps >= KG_SHORT_STEPS;
-  const kg_mask many = g->steps >= KG_ALL(m->max_steps > 0 ? m->max_steps : LLONG_MAX);
-  kg_mask status = kg_mask_select(many, KG_ALL(KG_TOO_MANY_STEPS), g->obstacle);
+  const kg_mask spent = g->steps >= KG_ALL(m->max_steps > 0 ? m->max_steps : LLONG_MAX);
+  kg_mask status = kg_mask_select(spent, KG_ALL(KG_TOO_MANY_STEPS), g->obstacle);
   status = kg_mask_select(there, KG_ALL(KG_FINISHED), status);
   status = kg_mask_select(fatal, KG_ALL(KG_RHS_FAILED), status);
-  kg_group_finish_all(m, g, g->active & (there | stuck | many | fatal), status);
+  kg_group_finish_all(m, g, g->active & (there | stuck | spent | fatal), status);
 }
 
 /* The derivative at t in the first row of k, where the last step has not left it. */

@@ -145,8 +145,8 @@ static kg_lanes kg_group_quantity(const kg_many *m, kg_group *g, kg_mask where) 
   return value;
 }
 
-/* Takes the present values of the quantity in some lanes: `start` in those of them that start. A value that is not
- * finite makes the result NaN. */
+/* Takes the present values of the quantity in some lanes, whose motions have just started or (`start` 0) have made a
+ * step. A value that is not finite makes the result NaN or infinite. */
 static void kg_group_reduce(const kg_many *m, kg_group *g, kg_mask where, int start) {
   kg_lanes value = kg_group_quantity(m, g, where), kept = g->kept;
   kg_mask larger;

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from accelerated_models import inerter, line
 from click.testing import CliRunner
 from messages import raises
 from systems import EXAMPLES
@@ -19,7 +20,6 @@ from kanegen.bench.modelfile import read_model_file
 from kanegen.cli import main
 from kanegen.derivation import Equations, derive
 from kanegen.derivation.algebra import range_space_operations
-from kanegen.derivation.equations import SQUARE_LIMIT
 from kanegen.derivation.forms import range_space_accelerations
 from kanegen.graph import Graph, count_operations
 from kanegen.program.assemble import assemble, cheapest, form_costs
@@ -111,6 +111,8 @@ def test_large_full_systems_are_not_written_out(monkeypatch: pytest.MonkeyPatch)
         ("n_link_pendulum", 10, "range_space"),
         ("n_link_pendulum", 40, "articulated"),
         ("spatial_chain", 8, "articulated"),
+        ("scissor_lift", 4, "reduced"),
+        ("scissor_lift", 12, "articulated"),
     ],
 )
 def test_long_chains_take_the_form_of_order_n(name: str, n: int, chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,9 +124,15 @@ def test_long_chains_take_the_form_of_order_n(name: str, n: int, chosen: str, mo
     assert n != 40 or len(equations.graph) == nodes
 
 
-def test_many_multipliers_are_not_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_eliminations_with_much_fill_in_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    equations = derive(read_model_file(EXAMPLES / "scissor_lift.py", options={"n": 12}).model)
+    monkeypatch.setattr("kanegen.program.assemble.RECURSIVE_LIMIT", 5)
     monkeypatch.delattr(Equations, "articulated_accelerations")
-    assert cheapest(derive(cloth(5, 6, SQUARE_LIMIT + 1))) == "range_space"
+    assert cheapest(equations) == "reduced"
+
+
+def test_loads_in_accelerations_take_another_form() -> None:
+    assert cheapest(derive(line(10, inerter))) == "range_space"
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -369,6 +369,18 @@ def test_an_error_in_the_file_shows_the_lines_of_the_file(cache: Path, tmp_path:
     assert isinstance(invoke(cache, "--traceback", "build", file).exception, ModelError)
 
 
+def test_a_file_imports_modules_beside_it(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Python does when it runs the file; the path of imports is as before afterwards."""
+    expected = read_model_file(file).model.parameters
+    file.rename(file.with_name("beside_it.py"))
+    file.write_text("from beside_it import *\n", encoding="utf-8")
+    monkeypatch.chdir(file.parent)
+    before = list(sys.path)
+    assert dict(read_model_file(Path(file.name)).model.parameters) == dict(expected)
+    assert sys.path == before
+    del sys.modules["beside_it"]
+
+
 def test_the_form_the_functions_and_the_stabilization_are_options(cache: Path, file: Path, tmp_path: Path) -> None:
     options = ("--form", "nonminimal", "--stabilization", "baumgarte:5,4", "--functions", "rhs,consistency,energies")
     says(output(cache, "build", file, *options), "nonminimal", "energy", "rhs_stabilized")

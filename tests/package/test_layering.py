@@ -35,6 +35,7 @@ ORDER = (
     "backends",
     "view",
     "solve",
+    "sweeps",
     "results",
     "pipeline",
     "emission",

@@ -22,7 +22,7 @@ TIME = me.dynamicsymbols._t
 UNPARTITIONED = [form.name for form in FORMS.values() if not (form.partitioned or form.momenta)]
 
 
-@pytest.mark.parametrize("form", UNPARTITIONED)
+@pytest.mark.parametrize("form", [*UNPARTITIONED, "articulated"])
 @pytest.mark.parametrize(("name", "options"), SYSTEMS, ids=NAMES)
 def test_form_agrees_with_the_oracle(name: str, options: dict[str, Any], form: str) -> None:
     solver = built_in_form(name, form, **options)

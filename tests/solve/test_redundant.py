@@ -100,7 +100,7 @@ def test_redundant_forms_agree_with_a_singular_value_decomposition(monkeypatch: 
         assert np.abs(solver.J(*state) @ expected.udot - expected.b).max() < SOLVE * size
 
 
-@pytest.mark.parametrize("form", ["auto", "range_space"])
+@pytest.mark.parametrize("form", ["auto", "range_space", "articulated"])
 def test_forms_that_need_full_rank_stop_where_a_row_is_redundant(form: str) -> None:
     """Off its manifold the mechanism has five independent rows: that one is redundant shows at run time only."""
     solver = kg.build(bricard(), form=form, functions=["rhs"])
@@ -191,3 +191,21 @@ def test_contradictory_constraints_have_no_start(q: list[float]) -> None:
 def test_a_contradiction_in_numbers_is_an_error_of_the_model() -> None:
     with raises(kg.ModelError, "contradict"):
         blocks(lambda x, y: [x - y, x - y - 1])
+
+
+def test_articulated_form_is_the_reduced_one_through_a_flat_position() -> None:
+    """It takes other dependent speeds where its own pivots are too small, and reports where none exist."""
+    solvers = [kg.build(four_bars(2), form=form, functions=["rhs", "J"]) for form in ("reduced", "articulated")]
+    q, u = upright(2)
+    for angle in (0.3, 1e-2, 1e-4, 1e-6):
+        q[:3] = angle
+        expected, found = (solver.rhs(0.0, q, u)[1] for solver in solvers)
+        # The rows of each loop are parallel but for the angle.
+        assert np.allclose(found, expected, rtol=0, atol=EVALUATION / angle)
+    q[:3] = 0.0
+    errors = []
+    for solver in solvers:
+        with raises(kg.SolveError, "singular") as info:
+            solver.rhs(0.0, q, u)
+        errors.append(str(info.value))
+    assert errors[0] == errors[1]

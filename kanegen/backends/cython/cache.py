@@ -149,14 +149,10 @@ class Cache:
 
     def store_sources(self, sources: Sources) -> None:
         """Keep generated sources under their model digest, without the headers of the runtime. Raises `BuildError`."""
-        headers = sorted(sources.files.items() & runtime_headers().items())
-        files = {name: text for name, text in sources.files.items() if (name, text) not in headers}
-        record = {
-            "name": sources.name,
-            "digest": sources.digest,
-            "files": files,
-            "headers": [name for name, _ in headers],
-        }
+        known = runtime_headers()
+        headers = [name for name, text in sources.files.items() if known.get(name) == text]
+        files = {name: text for name, text in sources.files.items() if name not in headers}
+        record = {"name": sources.name, "digest": sources.digest, "files": files, "headers": headers}
         text = json.dumps(record, indent=0)
         self.publish("sources", sources.digest, sources.name, lambda folder: _write(folder / "sources.json", text))
 

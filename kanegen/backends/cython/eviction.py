@@ -16,7 +16,7 @@ from typing import Final
 from kanegen.errors import BuildError
 
 DEFAULT_LIMIT: Final = 500.0
-"""Largest size of the cache in MB (1e6 bytes); a small model takes 1.6 MB."""
+"""Largest size of the cache in MB (1e6 bytes); a small model takes 1.2 MB."""
 
 FILLED: Final = 0.9
 """Part of the limit that remains filled after entries were removed."""

@@ -73,8 +73,8 @@ class Extension:
         """All C sources. Those of a model from the cache are completed with the runtime when they are first read."""
         if self.complete is not None:
             return self.complete
-        (kernel,) = (name for name in self.files if name.endswith(".c"))
-        return Sources(kernel.removesuffix(".c"), self.module.DIGEST, {**runtime_headers(), **self.files})
+        stem = next(name.removesuffix(".h") for name in self.files if name.endswith(".h"))
+        return Sources(stem, self.module.DIGEST, {**runtime_headers(), **self.files})
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = {names: part if isinstance(part, tuple) else part._recipe for names, part in self.parts.items()}

@@ -54,7 +54,7 @@ MODULE_FILE: Final = MODULE + _SUFFIX
 PACKAGE: Final = Path(__file__).parent
 """The folder in which an installation has its module."""
 
-FIRST_BUILD: Final = "compiling kanegen's Python module, once on this machine: it was not compiled at installation"
+FIRST_BUILD: Final = "compiling kanegen's Python module, once on this machine: the installation has none that fits"
 
 _C_PARTS = ("steppers", "runtime")
 """Parts of the module in C, ``module_<part>.c``, with flags of the same names in CompilerOptions."""

@@ -1,7 +1,7 @@
 """Equations of motion of bodies by elimination of their velocities; see :mod:`kanegen.derivation.inertia.elimination`.
 
 For a tree of joints this is the articulated-body algorithm (Featherstone 2008, chapter 7) in scalar code: the number of
-operations grows linearly with the number of bodies.
+operations grows linearly with the number of bodies, also if the tree is closed by loops of few bodies each.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import TypeAlias
 
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.inertia.bodies import Body, square
-from kanegen.derivation.inertia.elimination import Pivot, TreeFactor, Weights, eliminated
-from kanegen.derivation.inertia.recursion import Recursion, velocity_recursion
+from kanegen.derivation.inertia.elimination import SparseFactor, Weights, eliminated
+from kanegen.derivation.inertia.loops import Loops
+from kanegen.derivation.inertia.recursion import Recursion, Terms, velocity_recursion
 from kanegen.graph import Node, reachable
 
 Power: TypeAlias = tuple[Node, Node]
@@ -25,51 +26,61 @@ Power: TypeAlias = tuple[Node, Node]
 
 @dataclass(frozen=True)
 class ArticulatedSystem:
-    """``Q u' = P + J^T lambda`` after the elimination of all velocities.
+    """``Q u' = P + J^T lambda``, ``J u' = b``, with the elimination of all velocities and multipliers.
 
-    ``forces``: P after the elimination. ``couplings``: for each speed the speeds up to it with which the kinetic energy
-    can couple it, as the nonzeros of the lower triangle of Q.
+    ``forces``: active forces and inertia forces at u' = 0, by the components to which they are conjugate.
+    ``couplings``: for each speed the speeds up to it with which the kinetic energy can couple it, as the nonzeros of
+    the lower triangle of Q.
     """
 
-    factor: TreeFactor
-    forces: dict[Node, Node]
+    factor: SparseFactor
+    forces: Terms
     speeds: tuple[Node, ...]
+    loops: Loops
     couplings: tuple[frozenset[int], ...]
 
-    def responses(self, rows: Sequence[Sequence[Node]]) -> list[dict[Node, Node]]:
-        """Generalized forces of unit multipliers after the elimination."""
-        return [self.factor.forward(dict(zip(self.speeds, row, strict=True))) for row in rows]
-
-    def product(self, a: dict[Node, Node], b: dict[Node, Node]) -> Node:
-        """``a^T Q^-1 b`` for generalized forces after the elimination."""
-        zero = self.factor.graph.zero
-        pivots = (step for step in self.factor.steps if isinstance(step, Pivot))
-        terms = ((a.get(x.speed, zero), b.get(x.speed, zero), x.reciprocal) for x in pivots)
-        return self.factor.graph.sum(x * (y * reciprocal) for x, y, reciprocal in terms)
-
-    def accelerations(self, forces: dict[Node, Node]) -> tuple[Node, ...]:
-        """u' (n_u,) of generalized forces after the elimination."""
-        rates = self.factor.backward(forces)
+    def accelerations(self, added: Sequence[Node]) -> tuple[Node, ...]:
+        """u' (n_u,); ``added`` (n_c,) is what a stabilization adds to b."""
+        graph = self.factor.graph
+        sums = [graph.sum([row.bias, *(sign * added[k] for k, sign in row.parts.items())]) for row in self.loops.rows]
+        right = self.factor.forward({**self.forces, **dict(zip(self.loops.multipliers, sums, strict=True))})
+        rates = self.factor.backward(right)
         return tuple(rates[speed] for speed in self.speeds)
 
 
-def articulated_system(system: System, bodies: Sequence[Body], powers: Iterable[Power]) -> ArticulatedSystem | None:
+def articulated_system(
+    system: System, bodies: Sequence[Body], powers: Iterable[Power], loops: Loops, limit: float
+) -> ArticulatedSystem | None:
     """The eliminated system; None if a velocity is not written as a sum of multiples of speeds.
 
-    ``powers`` are the active forces and the inertia forces at u' = 0. Raises ZeroDivisionError, with the index of the
-    speed as its argument, if a speed moves no mass.
+    ``powers`` are the active forces and the inertia forces at u' = 0. Raises ZeroDivisionError, with the speed or the
+    multiplier as its argument, if a speed moves no mass or the constraints are redundant, and FillInError if more
+    than ``limit`` entries of matrices are computed.
     """
-    weights, forces = body_weights(system, bodies), dict[Node, Node]()
+    weights, forces = body_weights(system, bodies), Terms()
     for velocity, force in powers:
         forces[velocity] = forces[velocity] + force if velocity in forces else force
-    recursion = velocity_recursion([*forces, *(x for pair in weights for x in pair)], system.u, system.partials)
-    factors = [factor for terms in recursion.terms.values() for factor in terms.values()]
-    if not {node.index for node in reachable(factors)}.isdisjoint(speed.index for speed in system.u):
+    bodily = [*forces, *(x for pair in weights for x in pair)]
+    residuals = [row.residual for row in loops.rows if row.residual is not None]
+    recursion = velocity_recursion(bodily, system.u, system.partials, residuals)
+    if not _is_linear(recursion, bodily, system.u):
         return None
     moving = {pair: weight for pair, weight in weights.items() if all(x in recursion.terms for x in pair)}
-    factor = eliminated(system.graph, recursion, moving, system.u)
-    free = factor.forward({x: force for x, force in forces.items() if x in recursion.terms})
-    return ArticulatedSystem(factor, free, system.u, _couplings(recursion, moving, system.u))
+    factor = eliminated(system.graph, recursion, moving, system.u, loops, limit)
+    acting = {x: force for x, force in forces.items() if x in recursion.terms}
+    return ArticulatedSystem(factor, acting, system.u, loops, _couplings(recursion, moving, system.u))
+
+
+def _is_linear(recursion: Recursion, velocities: Iterable[Node], speeds: Sequence[Node]) -> bool:
+    """Whether no factor on the way to the velocities depends on speeds."""
+    waiting = [x for x in velocities if x in recursion.terms]
+    seen = set(waiting)
+    while waiting:
+        added = recursion.terms[waiting.pop()].keys() - seen
+        seen |= added
+        waiting += added
+    factors = [factor for x in seen for factor in recursion.terms[x].values()]
+    return {node.index for node in reachable(factors)}.isdisjoint(speed.index for speed in speeds)
 
 
 def body_weights(system: System, bodies: Sequence[Body]) -> Weights:

@@ -32,14 +32,18 @@ class Recursion:
 
 
 def velocity_recursion(
-    velocities: Iterable[Node], speeds: Sequence[Node], partials: Sequence[Callable[[Node], Node]]
+    velocities: Iterable[Node],
+    speeds: Sequence[Node],
+    partials: Sequence[Callable[[Node], Node]],
+    residuals: Iterable[Node] = (),
 ) -> Recursion:
-    """The recursion of velocity components; those that do not depend on speeds are left out.
+    """The recursion of velocity components and of the residuals of constraints.
 
-    ``partials`` are the derivatives with respect to the speeds. They give the terms of nodes that are not sums,
-    multiples or quotients of operands that depend on speeds.
+    Those that do not depend on speeds are left out. ``partials`` are the derivatives with respect to the speeds. They
+    give the terms of nodes that are not sums, multiples or quotients of operands that depend on speeds.
     """
-    wanted = set(velocities)
+    bodily = set(velocities)
+    wanted = bodily.union(residuals)
     local: dict[Node, Terms] = {speed: {} for speed in speeds}
     for node in reachable(wanted):
         if node not in local and any(operand in local for operand in node.args):
@@ -51,11 +55,15 @@ def velocity_recursion(
     turned, components = _rotations(local)
     users = Counter(operand for terms in local.values() for operand in terms)
     wanted |= {*speeds, *turned, *(operand for terms in components.values() for operand in terms)}
+    for node in reversed(local):
+        if node in bodily:
+            bodily.update(local[node])
     kept: dict[Node, Terms] = {}
     inlined: dict[Node, Terms] = {}
     for node, terms in local.items():
         total = components[node] if node in turned else _expanded(terms, inlined)
-        shared = users[node] > 1 and not _is_sign(total)
+        # A multiple of one speed is no component of its own if only constraints contain it.
+        shared = users[node] > 1 and not (_is_sign(total) if node in bodily else len(total) == 1)
         (kept if node in wanted or shared else inlined)[node] = total
     return Recursion(kept, turned)
 

@@ -6,10 +6,11 @@ in the directions without control forces.
 
 from __future__ import annotations
 
+from kanegen.derivation.algebra import PIVOT_LIMIT
 from kanegen.derivation.control.control_constraints import UNKNOWN, ControlledMotion
 from kanegen.derivation.control.servo import plant_controls
 from kanegen.derivation.control.servo import underactuation as underactuated
-from kanegen.derivation.equations import PIVOT_LIMIT, Equations
+from kanegen.derivation.equations import Equations
 from kanegen.errors import ModelError
 from kanegen.graph import Node, reachable
 from kanegen.program.builder import Fragment, Functions, flat

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from kanegen.derivation.algebra import factorize
-from kanegen.derivation.equations import PIVOT_LIMIT, SQUARE_LIMIT
+from kanegen.derivation.algebra import PIVOT_LIMIT, factorize
+from kanegen.derivation.equations import SQUARE_LIMIT
 from kanegen.derivation.forms import (
     Accelerations,
     Matrix,
@@ -97,10 +97,13 @@ def _with_multipliers(
 
 
 def articulated(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
-    """Eliminate the velocities of the bodies, from the tips to the root: straight-line code of order n."""
+    """Eliminate velocities and multipliers, from the tips to the root: of order n for chains, trees and local loops."""
     solution = f.equations.articulated_accelerations(stabilized)
     s.require(*solution.conditions)
-    s.check()
+    if f.n_c:
+        s.guard()
+    else:
+        s.check()
     return solution.udot
 
 
@@ -142,8 +145,11 @@ RIGHT_SIDES: Final[dict[str, RightSide]] = {
 """The functions that compute u' in the forms that integrate speeds, by their names in the table of forms."""
 
 
-def right_hand_side(f: Functions, stabilized: bool) -> Function:
-    """Add ``rhs`` or ``rhs_stabilized``; forms with a partition have a fallback that chooses dependent speeds."""
+def right_hand_side(f: Functions, stabilized: bool, fallback: bool = True) -> Function:
+    """Add ``rhs`` or ``rhs_stabilized``.
+
+    Forms with a partition have a fallback that chooses dependent speeds, unless ``fallback`` is False.
+    """
     name, spec = "rhs_stabilized" if stabilized else "rhs", FORMS[f.form]
     if spec.symmetric:
         _require_symmetry(f)
@@ -157,7 +163,7 @@ def right_hand_side(f: Functions, stabilized: bool) -> Function:
         return _rates(f, s, any_partition(f, s, stabilized))
 
     summary = "q' and u' with dependent speeds chosen by pivoting"
-    fragment = f.guarded(name, summary, fast, general if f.n_c and spec.partitioned else None)
+    fragment = f.guarded(name, summary, fast, general if fallback and f.n_c and spec.partitioned else None)
     gains = ", with stabilized constraints" if stabilized else ""
     return f.add(name, fragment, f"q' and u' ({f.form} form{gains})", internal="rhs" not in f.public)
 

@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Final, TypeAlias
 
-from kanegen.derivation.algebra import Factor, factorize
+from kanegen.derivation.algebra import PIVOT_LIMIT, Factor, factorize
 from kanegen.derivation.control.servo import Compliance, compliance, lowered, servo_system
-from kanegen.derivation.equations import PIVOT_LIMIT
 from kanegen.derivation.forms import matrix_vector
 from kanegen.graph import Graph, Node
 from kanegen.precision import Tolerance

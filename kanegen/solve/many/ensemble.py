@@ -72,7 +72,7 @@ class Ensemble:
     def __repr__(self) -> str:
         count, done = len(self.status), int(self.completed.sum())
         open_ = f", {count - done} not completed" if done < count else ""
-        first = f", {len(self.failures)} failed, first {self.failures[0]}" if self.failures else ""
+        first = f", {len(self.failures)} failed (the first: {self.failures[0].index})" if self.failures else ""
         return f"<Ensemble: {count} motions{open_}{first}>"
 
 

@@ -72,6 +72,7 @@ def test_motions_fail_alone() -> None:
     length = np.where(np.arange(6) == 2, np.inf, solver.parameters["l2"])
     many = solver.integrate_many((0.0, 0.2), q, u, parameters={"l2": length}, max_steps=500)
     assert [failure.index for failure in many.failures] == [1, 2, 4]
+    says(repr(many), 6, 3, 1)
     nan, parameter, violated = many.failures
     says(nan.reason, solver.description.coordinates[0], "nan")
     says(parameter.reason, "l2", "inf")

@@ -1,0 +1,218 @@
+"""Sweeps with a Zarr store: what xarray reads, what is resumed, what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from messages import raises, says
+from sweep_models import pendulum
+from sweep_tasks import Pickling, acceleration, fails_at_three, twice
+from systems import solver_for
+
+import kanegen as kg
+
+pytestmark = pytest.mark.target
+REASON = "not installed: pip install 'kanegen[targets]'"
+zarr = pytest.importorskip("zarr", reason=REASON)
+xarray = pytest.importorskip("xarray", reason=REASON)
+
+G = {"g": np.linspace(9.0, 10.0, 7)}
+
+
+class Counting:
+    """A task that counts its calls in this process."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, solver: kg.Solver, member: kg.results.Member) -> Any:
+        self.calls += 1
+        return twice(solver, member)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
+
+
+def chunks_of(store: Path, name: str) -> list[str]:
+    """The chunks of an array in a store of format 3, in order."""
+    return sorted(path.name for path in (store / name / "c").iterdir())
+
+
+def test_xarray_reads_the_results_without_warnings(tmp_path: Path) -> None:
+    store = tmp_path / "results.zarr"
+    design = kg.grid(g=[9.0, 9.5, 10.0], theta_1=[0.1, 0.2])
+    result = kg.sweep(pendulum(), design, twice, store=store, chunk_size=2)
+    data = xarray.open_zarr(store)
+    assert data["pair"].dims == ("member", "pair_0")
+    np.testing.assert_array_equal(data["two"], 2.0 * design["g"])
+    np.testing.assert_array_equal(data["pair"], result["pair"])
+    np.testing.assert_array_equal(data["g"], design["g"])
+    np.testing.assert_array_equal(data["status"], np.ones(6))
+    assert data.attrs["model"] == "n_link_pendulum_3"
+    assert data.attrs["axes"] == {"g": [9.0, 9.5, 10.0], "theta_1": [0.1, 0.2]}
+    assert chunks_of(store, "two") == chunks_of(store, "status") == ["0", "1", "2"]
+    table = result.to_xarray()
+    assert dict(table.sizes) == {"g": 3, "theta_1": 2, "pair_0": 2}
+    assert float(table["two"].sel(g=9.5, theta_1=0.2)) == 19.0
+
+
+def test_motions_have_names_and_times(tmp_path: Path) -> None:
+    """A coordinate's start and its motion are told apart; times and names label the axes."""
+    store, times = tmp_path / "results.zarr", [0.0, 0.25, 0.5]
+    solver = pendulum()
+    kg.sweep(solver, {"theta_1": [0.1, 0.2]}, t_span=(0.0, 0.5), t_eval=times, store=store)
+    data = xarray.open_zarr(store)
+    motion = data["q"].sel(coordinate="theta_1")
+    assert motion.dims == ("member", "t")
+    np.testing.assert_array_equal(motion.sel(t=0.0), data["theta_1"])
+    np.testing.assert_array_equal(data["t"], times)
+    assert list(data["speed"].values) == list(solver.description.speeds)
+    free = kg.sweep(solver, {"theta_1": [0.1, 0.2]}, t_span=(0.0, 0.5), t_eval=times).to_xarray()
+    np.testing.assert_array_equal(free["q"], data["q"])
+
+
+def test_an_interrupted_sweep_continues_where_it_was(tmp_path: Path) -> None:
+    store, solver = tmp_path / "results.zarr", pendulum()
+    with raises(kg.SweepError, "store", 4, 7) as caught:
+        kg.sweep(solver, G, acceleration, executor=Pickling(breaks_at=2), chunk_size=2, store=store)
+    np.testing.assert_array_equal(caught.value.sweep.status, [1, 1, 1, 1, -1, -1, -1])
+    second = Pickling()
+    result = kg.sweep(solver, G, acceleration, executor=second, store=store)
+    assert len(second.sent) == 2
+    np.testing.assert_array_equal(result["udot"], kg.sweep(solver, G, acceleration)["udot"])
+    assert result.success.all()
+    third = Pickling()
+    np.testing.assert_array_equal(
+        kg.sweep(solver, G, acceleration, executor=third, store=store)["udot"], result["udot"]
+    )
+    assert third.sent == []
+
+
+def test_a_chunk_whose_write_was_interrupted_is_computed_again(tmp_path: Path) -> None:
+    """The status is the last array of a chunk that is written."""
+    store, task = tmp_path / "results.zarr", Counting()
+    kg.sweep(pendulum(), G, task, chunk_size=2, store=store)
+    assert task.calls == 7
+    (store / "status" / "c" / "1").unlink()
+    (store / "two" / "c" / "1").write_bytes(b"half of a chu")
+    result = kg.sweep(pendulum(), G, task, store=store)
+    assert task.calls == 9
+    np.testing.assert_array_equal(result["two"], 2.0 * G["g"])
+
+
+@pytest.mark.parametrize("lost", ["status", "error", "two"])
+def test_an_interrupted_creation_is_completed(tmp_path: Path, lost: str) -> None:
+    store = tmp_path / "results.zarr"
+    kg.sweep(pendulum(), G, twice, chunk_size=2, store=store)
+    root = json.loads((store / "zarr.json").read_text())
+    del root["attributes"]["results"]  # the arrays of the results were not complete
+    (store / "zarr.json").write_text(json.dumps(root))
+    shutil.rmtree(store / "status")
+    if lost != "status":
+        shutil.rmtree(store / lost)
+    np.testing.assert_array_equal(kg.sweep(pendulum(), G, twice, store=store)["two"], 2.0 * G["g"])
+
+
+def test_failures_are_kept_and_can_be_repeated(tmp_path: Path) -> None:
+    store, allowed = tmp_path / "results.zarr", tmp_path / "allowed"
+    task = partial(_fails_until, str(allowed))
+    first = kg.sweep(pendulum(), G, task, chunk_size=2, store=store)
+    assert [failure.index for failure in first.failures] == [3]
+    allowed.touch()
+    again = kg.sweep(pendulum(), G, task, store=store)
+    says(again.failures[0].reason, "no value at three")
+    assert "no value at three" in str(xarray.open_zarr(store)["error"].values[3])
+    repeated = kg.sweep(pendulum(), G, task, store=store, retry_failed=True)
+    assert repeated.failures == ()
+    np.testing.assert_array_equal(repeated["two"], 2.0 * G["g"])
+    assert set(xarray.open_zarr(store)["error"].values.tolist()) == {""}
+
+
+def _fails_until(file: str, solver: kg.Solver, member: kg.results.Member) -> Any:
+    return {"two": 2.0 * member["g"]} if Path(file).exists() else fails_at_three(solver, member)
+
+
+def test_a_store_of_another_sweep_is_refused(tmp_path: Path) -> None:
+    store, solver = tmp_path / "results.zarr", pendulum()
+    kg.sweep(solver, G, twice, chunk_size=2, store=store)
+    others: tuple[tuple[str, Any, Any, Any], ...] = (
+        ("design", solver, {"g": G["g"] + 1e-15}, twice),
+        ("design", solver, {"m_1": G["g"]}, twice),
+        ("task", solver, G, fails_at_three),
+        ("parameters", solver.with_parameters(m_1=2.0), G, twice),
+        ("start", solver.with_initial({"x": 1.0}), G, twice),
+        ("model", solver_for("n_link_pendulum", n=3, form="reduced"), G, twice),
+    )
+    for what, other, design, task in others:
+        with raises(kg.SolveError, "another sweep", what, "results.zarr"):
+            kg.sweep(other, design, task, store=store)
+    with raises(kg.SolveError, "another sweep", "chunk size"):
+        kg.sweep(solver, G, twice, store=store, chunk_size=3)
+    with raises(kg.SolveError, "another sweep", "task"):
+        kg.sweep(solver, G, t_span=(0.0, 1.0), store=store)
+    np.testing.assert_array_equal(kg.sweep(solver, G, twice, store=store)["two"], 2.0 * G["g"])
+
+
+def test_settings_and_values_of_closures_belong_to_a_sweep(tmp_path: Path) -> None:
+    def scaled(factor: float) -> Any:
+        return lambda solver, member: {"x": factor * member["g"]}
+
+    solver = pendulum()
+    kg.sweep(solver, G, scaled(2.0), store=tmp_path / "a.zarr")
+    kg.sweep(solver, G, scaled(2.0), store=tmp_path / "a.zarr")
+    with raises(kg.SolveError, "task"):
+        kg.sweep(solver, G, scaled(3.0), store=tmp_path / "a.zarr")
+    kg.sweep(solver, G, t_span=(0.0, 0.1), store=tmp_path / "b.zarr")
+    with raises(kg.SolveError, "task"):
+        kg.sweep(solver, G, t_span=(0.0, 0.1), rtol=1e-6, store=tmp_path / "b.zarr")
+
+
+def test_stores_that_cannot_be_used(tmp_path: Path) -> None:
+    def sweep(store: Any) -> None:
+        kg.sweep(pendulum(), G, twice, store=store)
+
+    (tmp_path / "file").write_text("no folder")
+    with raises(kg.SolveError, "file", "store"):
+        sweep(tmp_path / "file")
+    with raises(kg.SolveError, "store"):
+        sweep(tmp_path / "file" / "inside")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("precious")
+    with raises(kg.SolveError, "mine", "not empty"):
+        sweep(tmp_path / "mine")
+    zarr.create_group(tmp_path / "other.zarr", attributes={"of": "somebody else"})
+    with raises(kg.SolveError, "other.zarr", "no store of a sweep"):
+        sweep(tmp_path / "other.zarr")
+    zarr.create_array(tmp_path / "array.zarr", shape=3, dtype="f8")
+    with raises(kg.SolveError, "array.zarr"):
+        sweep(tmp_path / "array.zarr")
+    with raises(kg.SolveError, "store", 5):
+        sweep(5)
+    memory = zarr.storage.MemoryStore()
+    sweep(memory)
+    with raises(kg.SolveError, "store", "read-only"):
+        sweep(memory.with_read_only(True))
+
+
+def test_a_store_that_fails_on_the_way_keeps_the_finished_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, put = tmp_path / "results.zarr", zarr.storage.LocalStore.set
+
+    async def full(self: Any, key: str, value: Any) -> None:
+        if key.endswith("two/c/2"):
+            raise OSError(28, "No space left on device")
+        await put(self, key, value)
+
+    monkeypatch.setattr(zarr.storage.LocalStore, "set", full)
+    with raises(kg.SweepError, "No space left", 4, 7) as caught:
+        kg.sweep(pendulum(), G, twice, chunk_size=2, store=store)
+    np.testing.assert_array_equal(caught.value.sweep.status, [1, 1, 1, 1, -1, -1, -1])
+    monkeypatch.undo()
+    np.testing.assert_array_equal(kg.sweep(pendulum(), G, twice, store=store)["two"], 2.0 * G["g"])
