@@ -6,15 +6,19 @@
 # make pictures    the pictures of the examples in docs/plots, and the outputs of docs/tour.ipynb
 # make bench-pages    the times that pages of animations take in a browser (see docs/animation.md)
 # make bench   the table of numbers (several minutes; see docs/benchmark.md)
+# make bench-peers    kanegen beside other packages, in an environment of their own (about ten minutes), and
+#                     docs/benchmark.md with the results
 #
 # Everything runs in .venv, which is made on first use. PYTHON names the interpreter it is made with (3.11 or newer).
 
 PYTHON ?= python3
 VENV ?= .venv
+PEERS_VENV ?= .venv-peers
+PEERS_RESULTS ?= build/peers.json
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-sympy test-targets lint format bench bench-pages pictures clean
+.PHONY: demo test test-sympy test-targets lint format bench bench-pages bench-peers pictures clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python build_examples/rolling_disk.py
@@ -44,6 +48,12 @@ bench-pages: $(VENV)/dev.stamp
 bench: $(VENV)/demo.stamp
 	$(BIN)/kanegen bench --full
 
+# One core: some of the packages would use all of them for batches.
+bench-peers: $(PEERS_VENV)/peers.stamp
+	mkdir -p $(dir $(PEERS_RESULTS))
+	OMP_NUM_THREADS=1 $(PEERS_VENV)/bin/kanegen bench --peers --output $(PEERS_RESULTS)
+	$(PEERS_VENV)/bin/python docs/make_peers.py $(PEERS_RESULTS)
+
 pictures: $(VENV)/targets.stamp
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_notebook.py
@@ -67,5 +77,11 @@ $(VENV)/targets.stamp: $(VENV)/dev.stamp
 	$(BIN)/python -m pip install --quiet -e ".[dev,plot,targets]"
 	touch $(VENV)/demo.stamp $(VENV)/dev.stamp $@
 
+$(PEERS_VENV)/peers.stamp: pyproject.toml
+	$(MAKE) VENV=$(PEERS_VENV) $(PEERS_VENV)/pip.stamp
+	$(PEERS_VENV)/bin/python -m pip install --quiet -e ".[peers]"
+	touch $@
+
 clean:
-	rm -rf $(VENV) kanegen/backends/cython/module_*.so build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS_VENV) kanegen/backends/cython/module_*.so build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .hypothesis

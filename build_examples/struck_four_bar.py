@@ -42,8 +42,8 @@ def _start() -> dict[str, Any]:
 INITIAL = _start()
 
 
-def model() -> kg.Model:
-    """The linkage with its two loop equations, the impulse "blow" and the event "struck" that applies it."""
+def model(struck: bool = True) -> kg.Model:
+    """The linkage with its two loop equations; if ``struck``, the event "struck" applies the impulse "blow"."""
     q1, q2, q3 = me.dynamicsymbols("q1 q2 q3")
     u1, u2, u3 = me.dynamicsymbols("u1 u2 u3")
     m1, m2, L1, L2, L3, L4 = symbols = sm.symbols(tuple(DEFAULTS))
@@ -56,9 +56,13 @@ def model() -> kg.Model:
     P2 = O.locatenew("P2", q2 * N.x + (L4 + q3) * N.y)
     pivot = O.locatenew("pivot", L4 * N.y)
     rod = P2.pos_from(P1)
+    blow: dict[str, Any] = {
+        "impulses": {"blow": [(P2, IMPULSE[0] * N.x + IMPULSE[1] * N.y)]},
+        "events": (kg.Event("struck", time - T_BLOW, direction=1, impulse="blow"),),
+    }
 
     return kg.Model(
-        name="struck_four_bar",
+        name="struck_four_bar" if struck else "four_bar",
         frame=N,
         coordinates=(q1, q2, q3),
         speeds=(u1, u2, u3),
@@ -67,8 +71,7 @@ def model() -> kg.Model:
         holonomic_constraints=(q2**2 + q3**2 - L3**2, rod.dot(rod) - L2**2),
         dependent_speeds=(u2, u3),
         potential_energy=0,
-        impulses={"blow": [(P2, IMPULSE[0] * N.x + IMPULSE[1] * N.y)]},
-        events=(kg.Event("struck", time - T_BLOW, direction=1, impulse="blow"),),
+        **(blow if struck else {}),
         parameters={symbol: DEFAULTS[str(symbol)] for symbol in symbols},
         shapes={
             "P1": [kg.shapes.Sphere(0.05), kg.shapes.Link(O, P1)],

@@ -84,7 +84,7 @@ def read_model_file(path: Path, function: str = "model", options: Mapping[str, A
     """
     options = dict(options or {})
     with _code_of(path):
-        module = _module(path)
+        module = python_module(path)
     make = getattr(module, function, None)
     if not callable(make):
         defined = sorted(
@@ -173,7 +173,8 @@ def _is_of_user(file: str) -> bool:
     return not file.startswith("<") and not any(Path(file).is_relative_to(folder) for folder in _NOT_OF_USER)
 
 
-def _module(path: Path) -> ModuleType:
+def python_module(path: Path) -> ModuleType:
+    """The Python file at ``path``, run as a module. Raises `ModelError` if it is none, and errors of its own code."""
     if not path.is_file():
         raise ModelError(f"there is no file {path}; expected a Python file that defines model(**options)")
     spec = importlib.util.spec_from_file_location(f"kanegen_model_file_{path.stem}", path)

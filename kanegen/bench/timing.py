@@ -66,6 +66,16 @@ def statement_task(statement: str, names: Mapping[str, Any]) -> Callable[[], flo
     return lambda: timer.timeit(calls) / calls
 
 
+def sampled(seconds: Callable[[int], float], sample_seconds: float = SAMPLE_SECONDS) -> Callable[[], float]:
+    """A task: ``seconds(calls) / calls`` with as many calls as take about ``sample_seconds``."""
+    calls = 64
+    # The least of several times: one that other load disturbed would make the samples far too short.
+    while (elapsed := min(seconds(calls) for _ in range(5))) < sample_seconds / 4:
+        calls *= 2
+    calls = max(1, int(calls * sample_seconds / elapsed))
+    return lambda: seconds(calls) / calls
+
+
 @dataclass(frozen=True)
 class States:
     """Arguments of the timed evaluations: t, q (n, n_q), u (n, n_u), inputs r (n_r,), s (n_s,), p (n_p,)."""
@@ -121,11 +131,7 @@ class TimedFunction:
 
     def task(self, sample_seconds: float = SAMPLE_SECONDS) -> Callable[[], float]:
         """A task for `interleaved`: seconds per evaluation, sampled over about ``sample_seconds``."""
-        calls = 64
-        while (elapsed := self._seconds(calls)) < sample_seconds / 4:
-            calls *= 2
-        calls = max(1, int(calls * sample_seconds / elapsed))
-        return lambda: self._seconds(calls) / calls
+        return sampled(self._seconds, sample_seconds)
 
     def _arguments(self, state: int) -> tuple[Any, ...]:
         arrays = (self._states.q[state:], self._states.u[state:], self._r, self._p, self._work, self._out)

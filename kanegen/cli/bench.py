@@ -7,17 +7,22 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from kanegen.bench.external.measure import Comparison
+from kanegen.bench.external.tables import all_tables
 from kanegen.bench.flags import flags_table, measure_flags
 from kanegen.bench.forms import example_files, forms_table, measure_forms
 from kanegen.bench.modelfile import ModelFile
 from kanegen.bench.numbers import Benchmark, numbers_table, small_examples
 from kanegen.bench.pair import comparison_table, derive_seconds, evaluate_pair, integrate_pair, make_pair
+from kanegen.bench.tables import make_table
 from kanegen.bench.timing import machine_lines
 from kanegen.cli.arguments import model_argument, print_line, time_option
+from kanegen.paths import require_writable
 from kanegen.progress import activity
 
 QUICK_LINKS, FULL_LINKS = 4, 6
 FULL = f"Without FILE: derive {FULL_LINKS} links by KanesMethod (a minute or two), not {QUICK_LINKS}."
+PEERS = "Without FILE: compare with other packages: make bench-peers installs them."
 FORMS = "Time the right-hand side of FILE, or of the examples, in every form of the equations."
 FLAGS = "Time the right-hand side of FILE, or of the small examples, with other flags of the compiler."
 
@@ -28,6 +33,14 @@ FLAGS = "Time the right-hand side of FILE, or of the small examples, with other 
 @click.option("--rounds", type=click.IntRange(min=1), default=25, show_default=True, help="Interleaved repetitions.")
 @click.option("--full", is_flag=True, help=FULL)
 @click.option("--forms", is_flag=True, help=FORMS)
+@click.option("--peers", is_flag=True, help=PEERS)
+@click.option(
+    "--problem",
+    "problems",
+    multiple=True,
+    help='With --peers: only this problem, such as "spatial_chain(3)"; can be given several times.',
+)
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="With --peers: a JSON file of results.")
 @click.option("--flags", is_flag=True, help=FLAGS)
 @click.option(
     "--examples",
@@ -37,19 +50,35 @@ FLAGS = "Time the right-hand side of FILE, or of the small examples, with other 
     help="Without FILE: the folder of the example models.",
 )
 def bench(
-    file: ModelFile | None, duration: float, rounds: int, full: bool, forms: bool, flags: bool, examples: Path
+    file: ModelFile | None,
+    duration: float,
+    rounds: int,
+    full: bool,
+    forms: bool,
+    flags: bool,
+    peers: bool,
+    problems: tuple[str, ...],
+    output: Path | None,
+    examples: Path,
 ) -> None:
     """Compare with SymPy and SciPy.
 
     With FILE: this model in pure Python (KanesMethod, lambdify, solve_ivp) against the compiled solver, which
     also integrates --time seconds of motion. Without FILE: the table of measured numbers and their targets. With
     --forms: all forms of the equations, and the one that form="auto" selects. With --flags: what the flags of the C
-    compiler contribute.
+    compiler contribute. With --peers: kanegen beside those of JiTCODE, CasADi, heyoka, PyDy, Pinocchio and MuJoCo that
+    are installed.
     """
     console = Console()
+    if not peers and (problems or output):
+        raise click.UsageError("--problem and --output need --peers")
+    if peers and (file is not None or full or forms or flags):
+        raise click.UsageError("--peers takes no FILE and no --full, --forms or --flags; choose models by --problem")
     for line in machine_lines():
         print_line(line)
-    if forms:
+    if peers:
+        _peers(console, examples, problems, rounds, output)
+    elif forms:
         _forms(console, file, examples, rounds)
     elif flags:
         _flags(console, file, examples, rounds)
@@ -67,6 +96,22 @@ def _numbers(console: Console, examples: Path, links: int, rounds: int) -> None:
         with activity(title, delay=0.0):
             results += part()
     console.print(numbers_table(results))
+
+
+def _peers(console: Console, examples: Path, problems: tuple[str, ...], rounds: int, output: Path | None) -> None:
+    target = None if output is None else require_writable(output, "the file of results")
+    comparison = Comparison(examples, rounds=rounds)
+    results = comparison.results
+    print_line(", ".join(f"{name} {version}" for name, version in results.versions.items()))
+    for name, reason in results.missing.items():
+        print_line(f"{name} is not measured: {reason}")
+    for title, part in comparison.parts(problems):
+        with activity(title, delay=0.0):
+            part()
+        if target is not None:
+            results.write(target)
+    for table in all_tables(results, lambda text: f"[bold]{text}[/bold]"):
+        console.print(make_table(table.title, table.headings, table.rows, table.headings[table.left :]))
 
 
 def _forms(console: Console, file: ModelFile | None, examples: Path, rounds: int) -> None:

@@ -1,0 +1,1 @@
+"""Peers that are packages of their own: `kanegen bench --peers`."""

@@ -1,0 +1,115 @@
+"""heyoka: Taylor series and compiled functions by LLVM.
+
+Used as its documentation says: ``taylor_adaptive`` with a tolerance and ``propagate_until`` ("Customising the adaptive
+integrator", https://bluescarni.github.io/heyoka.py/notebooks/Customising the adaptive integrator.html), which also
+recommends the compact mode for large systems, because the time to compile grows steeply without it; and ``cfunc`` with
+an output array for one state and for batches ("Compiled functions",
+https://bluescarni.github.io/heyoka.py/notebooks/compiled_functions.html).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.bench import timing
+from kanegen.bench.external.formulas import Operation, algebra
+from kanegen.bench.external.problems import Problem
+from kanegen.bench.external.program import FIRST_TOLERANCE, Program, Task, check_rates
+from kanegen.errors import SolveError
+
+NAME = "heyoka"
+LARGE = 600
+"""Operations from which the compact mode is used: the bicycle takes a minute to compile without it."""
+
+BATCH_OPTIONS: tuple[dict[str, Any], ...] = ({}, {"force_avx512": True, "batch_size": 8})
+
+TOLERANCES = tuple(10.0**-k for k in range(3, 16, 2))
+"""A Taylor integrator is compiled for its tolerance, so that there are fewer of them."""
+
+
+def program(problem: Problem) -> Program:
+    import heyoka as hy
+
+    variables, rates = _system(hy, problem)
+    function = hy.cfunc(rates, vars=variables)
+    check_rates(problem, NAME, function)
+    y = problem.samples[0].copy()
+    names = {"function": function, "y": y, "out": np.empty_like(y)}
+    compact = problem.formulas.operations > LARGE
+    return Program(
+        form="formulas" + (", compact mode" if compact else ""),
+        in_python=timing.statement_task("function(y, outputs=out)", names),
+        runs={"taylor": _Taylor(hy, problem, list(zip(variables, rates, strict=True)), compact)},
+        tolerances=TOLERANCES,
+        prepares=True,
+    )
+
+
+def _system(hy: Any, problem: Problem) -> tuple[list[Any], list[Any]]:
+    functions: dict[str, Operation] = {
+        name: getattr(hy, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan", "sqrt", "exp", "log", "atan2")
+    }
+    functions["pow"] = lambda a, b: a**b
+    variables = [hy.expression(f"y_{i}") for i in range(len(problem.formulas.start))]
+    rates = problem.formulas.rates_in(algebra(functions), variables)
+    return variables, [hy.expression(rate) if isinstance(rate, float) else rate for rate in rates]
+
+
+class _Taylor:
+    """Integrations by Taylor series; the integrator of a tolerance is compiled at its first run."""
+
+    def __init__(self, hy: Any, problem: Problem, system: list[tuple[Any, Any]], compact: bool) -> None:
+        self._make = partial(hy.taylor_adaptive, system, list(problem.formulas.start), compact_mode=compact)
+        self._problem, self._success = problem, hy.taylor_outcome.time_limit
+        self._made: dict[float, Any] = {}
+
+    def __call__(self, tolerance: float) -> Array:
+        formulas = self._problem.formulas
+        if tolerance not in self._made:
+            self._made[tolerance] = self._make(tol=tolerance)
+        integrator = self._made[tolerance]
+        integrator.time = 0.0
+        integrator.state[:] = formulas.start
+        outcome = integrator.propagate_until(self._problem.duration)[0]
+        if outcome != self._success:
+            raise SolveError(f"heyoka stopped: {outcome}")
+        return formulas.whole_of(integrator.state)
+
+
+def first(problem: Problem) -> Array:
+    """From the formulas to the end of the first motion, without what heyoka has in its caches."""
+    import heyoka as hy
+
+    enabled = hy.llvm_state.get_diskcache_enabled()
+    hy.llvm_state.set_diskcache_enabled(False)
+    hy.llvm_state.clear_memcache()
+    try:
+        variables, rates = _system(hy, problem)
+        compact = problem.formulas.operations > LARGE
+        return _Taylor(hy, problem, list(zip(variables, rates, strict=True)), compact)(FIRST_TOLERANCE)
+    finally:
+        hy.llvm_state.set_diskcache_enabled(enabled)
+
+
+def batch(problem: Problem, count: int) -> Task:
+    """``cfunc`` with an array (n, ``count``), in one thread: seconds for each state.
+
+    The faster of two variants counts: the defaults, and vectors of eight doubles in registers of AVX-512.
+    """
+    import heyoka as hy
+
+    hy.set_nthreads(1)
+    variables, rates = _system(hy, problem)
+    columns = np.ascontiguousarray(np.resize(problem.samples, (count, problem.samples.shape[1])).T)
+    names = {"y": columns, "out": np.empty_like(columns)}
+    tasks = [
+        timing.statement_task(
+            "function(y, outputs=out)", {**names, "function": hy.cfunc(rates, vars=variables, **options)}
+        )
+        for options in BATCH_OPTIONS
+    ]
+    return lambda: min(task() for task in tasks) / count
