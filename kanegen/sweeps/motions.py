@@ -13,7 +13,7 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError, brief
 from kanegen.solve import Solver
-from kanegen.solve.many.ensemble import Ensemble
+from kanegen.solve.many.results import Ensemble
 from kanegen.solve.values import Variables, by_name
 from kanegen.sweeps.designs import Design
 from kanegen.sweeps.tasks import Computed, Piece, Values

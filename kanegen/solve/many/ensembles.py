@@ -15,12 +15,12 @@ from kanegen.solve.consistent import projection_of
 from kanegen.solve.contacts import start_modes, watched_events
 from kanegen.solve.integrate import ATOL, RTOL, STEPPING, Integrable, Options, span_of
 from kanegen.solve.many.batch import Batching, parameters_of, thread_count
-from kanegen.solve.many.crew import run_crew
-from kanegen.solve.many.ensemble import Ensemble, Results
 from kanegen.solve.many.lanes import on_lanes
 from kanegen.solve.many.motions import read_motions, requested_times
 from kanegen.solve.many.reductions import reduction
+from kanegen.solve.many.results import Ensemble, Results
 from kanegen.solve.many.single import Runs, work
+from kanegen.solve.many.threads import run_all
 from kanegen.solve.solution import IntegrationInterrupted
 from kanegen.solve.values import initial_time, known_name, positive, state_components
 
@@ -160,7 +160,7 @@ def _integrate(runs: Runs, threads: int, progress: Any) -> Ensemble:
     number = max(1, min(threads, count))
     workers = [work(runs, results, rows, stopped) if lanes is None else lanes.run.work() for _ in range(number)]
     with _reporting(d.name, count, progress) as call:
-        interrupt = run_crew(workers, stopped, lambda: call(int(results.completed.sum())))
+        interrupt = run_all(workers, stopped, lambda: call(int(results.completed.sum())))
     if lanes is not None:
         lanes.explain(runs, results)
     ensemble = results.ensemble(d, 1 if lanes is None else lanes.lanes)

@@ -12,7 +12,7 @@ _TICK: Final = 0.05
 """Seconds between two reports."""
 
 
-def run_crew(
+def run_all(
     workers: Sequence[Iterator[None]], stopped: threading.Event, report: Callable[[], None]
 ) -> KeyboardInterrupt | None:
     """Exhaust some iterators, each in a thread of its own, a single one in the present thread.
