@@ -67,12 +67,12 @@ def test_shared_denominators_are_inverted_once() -> None:
     assert lower([a / d, b / (d + 1)], {}).order[-1].op == "div"
 
 
-@pytest.mark.parametrize(("angles", "gathered"), [(2, 0), (3, 3)])
-def test_sines_and_cosines_are_gathered_from_three_angles_on(angles: int, gathered: int) -> None:
+@pytest.mark.parametrize(("sines", "cosines", "gathered"), [(1, 0, 0), (1, 1, 1), (2, 0, 2), (3, 3, 3)])
+def test_sines_and_cosines_are_gathered_from_two_on(sines: int, cosines: int, gathered: int) -> None:
     g = Graph()
     q = [g.input("q", k) for k in range(3)]
-    x = [q[0] + q[1], q[0] * q[2], q[2]][:angles]
-    values = [g.apply("sin", a) * g.apply("cos", a) for a in x]
+    angles = [q[0] + q[1], q[0] * q[2], q[2]]
+    values = [g.apply("sin", a) for a in angles[:sines]] + [g.apply("cos", a) for a in angles[:cosines]]
     code = schedule(program_of(values).functions[0], ())
     found = [s for s in code.statements if isinstance(s, Gather)]
     assert sum(len(s.angles) for s in found) == gathered

@@ -74,7 +74,7 @@ def test_records_of_results_are_in_a_module_of_their_own() -> None:
     """Result records are in ``kg.results`` alone; what users construct, call or catch is in ``kg.``."""
     records = {name for name in vars(kg.results) if name[0].isupper()}
     assert {"Jacobian", "EventRecord", "ContactHistory", "ControlHistory", "Wrench"} <= records
-    assert not records & set(vars(kg))
+    assert not records & set(dir(kg))
     used = {"Model", "Servo", "ControlConstraints", "Solver", "Solution", "Outcome", "Equations"}
     errors = {"KanegenError", "ModelError", "DerivationError", "BuildError", "SolveError", "IntegrationError"}
-    assert used | errors <= set(vars(kg))
+    assert used | errors <= set(dir(kg))
