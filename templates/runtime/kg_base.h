@@ -65,9 +65,7 @@ typedef double kg_real;
 #define KG_ERF(x) erf(x)
 #endif
 #ifndef KG_LIBM_MATH
-#define KG_SIN(x) kg_sin(x)
-#define KG_COS(x) kg_cos(x)
-#define KG_TAN(x) kg_tan(x)
+#define KG_TAN(x) kg_tan(x) /* KG_SIN and KG_COS: kg_sincos.h */
 #elif defined(KG_FLOAT)
 #define KG_SIN(x) sinf(x)
 #define KG_COS(x) cosf(x)

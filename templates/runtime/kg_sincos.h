@@ -26,6 +26,9 @@ static inline void kg_sincos(int n, const kg_real *KG_RESTRICT x, kg_real *KG_RE
 #elif !defined(__GNUC__) || !(defined(__SSE2__) || defined(__aarch64__)) || defined(__OPTIMIZE_SIZE__) || \
     defined(KG_FLOAT) || FLT_EVAL_METHOD != 0
 
+#define KG_SIN(x) kg_sin(x)
+#define KG_COS(x) kg_cos(x)
+
 static inline void kg_sincos(int n, const kg_real *KG_RESTRICT x, kg_real *KG_RESTRICT sine,
                              kg_real *KG_RESTRICT cosine) {
   for (int i = 0; i < n; ++i) {
@@ -39,8 +42,25 @@ static inline void kg_sincos(int n, const kg_real *KG_RESTRICT x, kg_real *KG_RE
  * three times as long. */
 typedef double kg_pair __attribute__((vector_size(16)));
 typedef long long kg_pair_bits __attribute__((vector_size(16)));
+#ifdef __AVX__
+typedef double kg_quad __attribute__((vector_size(32)));
+typedef long long kg_quad_bits __attribute__((vector_size(32)));
+#endif
+
+#if !defined(__clang__) && __GNUC__ >= 12
+#pragma GCC diagnostic push
+/* GCC's analyzer takes a vector of integers for an integer of one bit. */
+#pragma GCC diagnostic ignored "-Wanalyzer-shift-count-overflow"
+#endif
 KG_POLYNOMIALS(kg_pair, kg_pair_)
 KG_VECTOR_TURN(kg_pair, kg_pair_bits, kg_pair_)
+#ifdef __AVX__
+KG_POLYNOMIALS(kg_quad, kg_quad_)
+KG_VECTOR_TURN(kg_quad, kg_quad_bits, kg_quad_)
+#endif
+#if !defined(__clang__) && __GNUC__ >= 12
+#pragma GCC diagnostic pop
+#endif
 
 KG_INLINED void kg_sincos_two(const double *x, double *sine, double *cosine) {
   const kg_pair angles = {x[0], x[1]};
@@ -51,11 +71,6 @@ KG_INLINED void kg_sincos_two(const double *x, double *sine, double *cosine) {
 }
 
 #ifdef __AVX__
-typedef double kg_quad __attribute__((vector_size(32)));
-typedef long long kg_quad_bits __attribute__((vector_size(32)));
-KG_POLYNOMIALS(kg_quad, kg_quad_)
-KG_VECTOR_TURN(kg_quad, kg_quad_bits, kg_quad_)
-
 /* Three or four angles. */
 KG_INLINED void kg_sincos_four(int n, const double *x, double *sine, double *cosine) {
   const kg_quad angles = {x[0], x[1], x[2], x[n - 1]};
@@ -129,8 +144,6 @@ KG_INLINED double kg_cosine(double x) {
   kg_sincos(1, &x, &sine, &cosine);
   return cosine;
 }
-#undef KG_SIN
-#undef KG_COS
 #define KG_SIN(x) kg_sine(x)
 #define KG_COS(x) kg_cosine(x)
 

@@ -69,6 +69,7 @@
  *
  * sine_of, cosine_of: sin(r + e) and cos(r + e), |r| <= pi/4, e about an ulp of r. Small terms come first:
  * sin = r + (e - e z/2 - r^3/6 + r^5 ps), cos = 1 - z/2 + (z^2 pc - r e). */
+/* NOLINTBEGIN(bugprone-macro-parentheses): the arguments are types and parts of names */
 #define KG_POLYNOMIALS(type, name)                                                          \
   static inline void name##near_turns(type x, type quarter, type *high, type *low) {        \
     const type a = x - quarter * KG_HALF_PI_HIGH;                                           \
@@ -109,6 +110,8 @@
     *sine = (type)(s ^ exchange ^ ((turn & 2) << 62));                                      \
     *cosine = (type)(c ^ exchange ^ (((turn + 1) & 2) << 62));                              \
   }
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 KG_POLYNOMIALS(kg_real, kg_)
 

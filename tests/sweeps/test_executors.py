@@ -139,7 +139,7 @@ def test_a_killed_worker_of_dask_loses_nothing(tmp_path: Path) -> None:
     np.testing.assert_array_equal(result["udot"], kg.sweep(pendulum(), design, acceleration)["udot"])
     workers = set(result["process"].tolist())
     assert victim in workers
-    assert len(workers) >= 3
+    assert workers - {victim}
     np.testing.assert_array_equal(xarray.open_zarr(store)["udot"], result["udot"])
 
 
