@@ -26,16 +26,16 @@ def reference_solution(formulas: Formulas, name: str, duration: float) -> Array:
     """The model's q and u, (n_q + n_u,), after ``duration``; its error is far below 1e-12.
 
     The number of steps is doubled until the solution does not change. Raises `PeerError` if it always changes, because
-    the motion is too sensitive to its start, and `BuildError` if the C code does not compile.
+    the motion is too sensitive to its start, or is not finite, and `BuildError` if the C code does not compile.
     """
     statements = list(c_statements(formulas, "long double", "l"))
     text = render("bench_reference.c.jinja", name=name, n=len(formulas.start), columns=COLUMNS, statements=statements)
     library = load(text, ("-std=c99", "-fPIC", "-O1"))
     steps = max(1, round(STEPS_PER_SECOND * duration))
-    coarse = _solution(library, formulas, duration, steps)
+    coarse = _solution(library, formulas, name, duration, steps)
     for _ in range(MOST_DOUBLINGS):
         steps *= 2
-        fine = _solution(library, formulas, duration, steps)
+        fine = _solution(library, formulas, name, duration, steps)
         difference = float(np.max(np.abs(fine - coarse) / (1.0 + np.abs(fine))))
         if difference <= AGREEMENT:
             return fine
@@ -43,9 +43,11 @@ def reference_solution(formulas: Formulas, name: str, duration: float) -> Array:
     raise PeerError(f"{name}: the reference solution still changes by {difference:.1e} with {steps} steps")
 
 
-def _solution(library: ctypes.CDLL, formulas: Formulas, duration: float, steps: int) -> Array:
+def _solution(library: ctypes.CDLL, formulas: Formulas, name: str, duration: float, steps: int) -> Array:
     end = np.empty(len(formulas.start))
     pointer = ctypes.POINTER(ctypes.c_double)
     start, target = (array.ctypes.data_as(pointer) for array in (np.ascontiguousarray(formulas.start), end))
     library.reference_solution(start, ctypes.c_double(duration), ctypes.c_int(steps), target)
+    if not np.isfinite(end).all():
+        raise PeerError(f"{name}: the reference solution is not finite; its equations divide by zero on the way")
     return formulas.whole_of(end)
