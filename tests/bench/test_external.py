@@ -47,6 +47,12 @@ def test_formulas_of_peers_describe_the_motion_of_the_model(name: str) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
 
 
+def test_formulas_are_finite_at_the_start() -> None:
+    # The form of the bicycle with the fewest operations divides by zero while the bicycle is upright.
+    formulas = problem("whipple_bicycle").formulas
+    assert np.isfinite(formulas.values(formulas.whole_rates, formulas.start)).all()
+
+
 def test_dependent_speeds_of_formulas_satisfy_the_constraints() -> None:
     given = problem("whipple_bicycle")
     assert len(given.formulas.start) == 8 + 3

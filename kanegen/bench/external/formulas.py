@@ -88,10 +88,11 @@ def _of_either(name: str, function: Operation) -> Operation:
 def formulas_of(equations: Equations, values: Sequence[float], point: Array, independent: bool) -> Formulas:
     """The equations of a model without inputs and states as y' = f(y).
 
-    The accelerations are those of the form with the fewest operations, the linear solve included. With ``independent``,
-    y = (q, u_I) contains the independent speeds only, and the dependent ones follow from them by ``u_D = A u_I``, as
-    users write constrained systems that are linear in the speeds. Otherwise y = (q, u). ``values`` are those of the
-    parameters, ``point`` is the initial (q, u).
+    The accelerations are those of the form with the fewest operations, the linear solve included, that does not divide
+    by zero at the start. With ``independent``, y = (q, u_I) contains the independent speeds only, and the dependent
+    ones follow from them by ``u_D = A u_I``, as users write constrained systems that are linear in the speeds.
+    Otherwise y = (q, u). ``values`` are those of the parameters, ``point`` is the initial (q, u). Raises `PeerError` if
+    every form divides by zero.
     """
     system, graph = equations.system, equations.graph
     n_q, n_u = len(system.q), len(system.u)
@@ -104,24 +105,28 @@ def formulas_of(equations: Equations, values: Sequence[float], point: Array, ind
         part = equations.partition
         rows = (graph.dot(row, [graph.input("u", s) for s in part.independent]) for row in part.A)
         known |= dict(zip((graph.input("u", s) for s in part.dependent), substitute(list(rows), known), strict=True))
-    udot = _accelerations(equations)
+    udot = _accelerations(equations, {"q": point[:n_q].tolist(), "u": point[n_q:].tolist(), "p": values})
     rates = substitute([*system.qdot, *(udot[s] for s in kept)], known)
     whole = substitute([*(graph.input("q", i) for i in range(n_q)), *(graph.input("u", i) for i in range(n_u))], known)
     start = np.concatenate((point[:n_q], point[n_q:][kept]))
     return Formulas(tuple(rates), tuple(whole), start)
 
 
-def _accelerations(equations: Equations) -> Sequence[Node]:
-    """u' with the fewest operations."""
+def _accelerations(equations: Equations, start: Mapping[str, Sequence[float]]) -> Sequence[Node]:
+    """u' with the fewest operations among the forms that do not divide by zero at the start."""
     large = len(equations.system.u) > DENSE
     made: list[Sequence[Node]] = []
     for derive in (equations.articulated_accelerations, equations.accelerations):
         if made and large:
             break
         try:
-            made.append(derive(stabilized=False).udot)
+            accelerations = derive(stabilized=False)
         except BuildError:
             continue
+        if all(evaluate(accelerations.conditions, start)):
+            made.append(accelerations.udot)
+    if not made:
+        raise PeerError(f"{equations.model.name}: the accelerations in closed form divide by zero at the start")
     return min(made, key=count_operations)
 
 
