@@ -9,7 +9,6 @@ import ctypes
 import os
 import platform
 import re
-import tempfile
 import time
 import timeit
 from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +21,9 @@ import numpy as np
 
 from kanegen._version import __version__
 from kanegen.arrays import Array
-from kanegen.backends.cython import processes, toolchain
-from kanegen.codegen.sources import render, write_files
+from kanegen.backends.cython import toolchain
+from kanegen.bench.library import load
+from kanegen.codegen.sources import render
 from kanegen.errors import BuildError, SolveError
 
 Made = TypeVar("Made")
@@ -167,17 +167,9 @@ def timed_library(files: Mapping[str, str], kernel: str, kernel_flags: Sequence[
     Flags of the kernel are kanegen's own if None. Kernel and loop are separate objects, so that no call is inlined.
     Raises `BuildError`.
     """
-    options, tools = toolchain.CompilerOptions(), toolchain.find_toolchain()
-    with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as name:
-        folder = Path(name)
-        write_files({**files, "bench_timing.c": render("bench_timing.c.jinja")}, folder)
-        objects = [str(folder / "kernel.o"), str(folder / "timing.o")]
-        for source, target in zip((kernel, "bench_timing.c"), objects, strict=True):
-            flags = (*options.common, *(options.kernel if kernel_flags is None else kernel_flags))
-            toolchain.compile_object(tools, flags, folder / source, Path(target), [str(folder)])
-        library = folder / f"{Path(kernel).stem}_timed.so"
-        processes.run(toolchain.link_command(tools, options, objects, str(library)), folder=folder)
-        return ctypes.CDLL(str(library))
+    options, loop = toolchain.CompilerOptions(), "bench_timing.c"
+    flags = (*options.common, *(options.kernel if kernel_flags is None else kernel_flags))
+    return load({**files, loop: render("bench_timing.c.jinja")}, {kernel: flags, loop: flags})
 
 
 def processor_name() -> str:

@@ -19,16 +19,15 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.bench import timing
-from kanegen.bench.external.formulas import Operation, algebra
-from kanegen.bench.external.library import FAST, link
+from kanegen.bench.external.formulas import algebra
 from kanegen.bench.external.problems import Problem
 from kanegen.bench.external.program import FIRST_TOLERANCE, SAMPLE_SECONDS, Program, Task, check_rates
+from kanegen.bench.library import FAST, link
 from kanegen.codegen.sources import render
 from kanegen.errors import SolveError
 
 NAME = "CasADi"
 METHODS = {"cvodes adams": "adams", "cvodes bdf": "bdf"}
-FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "sqrt", "exp", "log", "atan2")
 
 
 def program(problem: Problem) -> Program:
@@ -51,10 +50,8 @@ def program(problem: Problem) -> Program:
 
 
 def _function(casadi: Any, problem: Problem) -> Any:
-    functions: dict[str, Operation] = {name: getattr(casadi, name) for name in FUNCTIONS}
-    functions["pow"] = lambda a, b: a**b
     y = casadi.SX.sym("y", len(problem.formulas.start))
-    rates = problem.formulas.rates_in(algebra(functions), casadi.vertsplit(y))
+    rates = problem.formulas.rates_in(algebra(casadi), casadi.vertsplit(y))
     return casadi.Function("f", [y], [casadi.vertcat(*rates)])
 
 

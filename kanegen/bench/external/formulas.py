@@ -68,11 +68,14 @@ class Formulas:
         return tuple(map(along, self.whole))
 
 
-def algebra(functions: Mapping[str, Operation], result: Callable[[Node, Any], Any] | None = None) -> Context:
-    """The arithmetic of expressions with operators + - * / and these functions; numbers remain Python floats.
+FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "sqrt", "exp", "log", "atan2")
+"""Functions with the same names in C, in `math` and in the packages whose expressions are made."""
 
-    A function that is missing raises `KeyError` when the formulas need it.
-    """
+
+def algebra(package: Any, result: Callable[[Node, Any], Any] | None = None) -> Context:
+    """The arithmetic of a package's expressions, with + - * / ** and `FUNCTIONS`; numbers remain Python floats."""
+    functions: dict[str, Operation] = {name: getattr(package, name) for name in FUNCTIONS}
+    functions["pow"] = lambda a, b: a**b
     both: dict[str, Operation] = {name: _of_either(name, function) for name, function in functions.items()}
     both["div"] = lambda a, b: a / b
     both["reciprocal"] = lambda a: 1.0 / a
@@ -137,9 +140,6 @@ def written_formulas(states: Sequence[Any], rates: Sequence[Any], whole: Sequenc
     return Formulas(tuple(map(lowering.lower, rates)), tuple(map(lowering.lower, whole)), start)
 
 
-C_FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "sqrt", "exp", "log", "pow", "atan2")
-
-
 def c_statements(formulas: Formulas, real: str, suffix: str) -> Iterable[str]:
     """C statements that compute ``out[i]`` from ``y[i]`` with the scalar type ``real``; ``suffix`` as in ``sinl``."""
     lines: list[str] = []
@@ -156,7 +156,8 @@ def c_statements(formulas: Formulas, real: str, suffix: str) -> Iterable[str]:
         return _Text(f"v{node.index}")
 
     functions: dict[str, Operation] = {
-        name: (lambda *args, name=name: _Text(f"{name}{suffix}({', '.join(map(str, args))})")) for name in C_FUNCTIONS
+        name: (lambda *args, name=name: _Text(f"{name}{suffix}({', '.join(map(str, args))})"))
+        for name in (*FUNCTIONS, "pow")
     }
     functions |= {"div": lambda a, b: _Text(f"{a} / {b}"), "reciprocal": lambda a: _Text(f"1.0L / {a}")}
     context = Context(lambda value: _Text(number(value)), functions, PYTHON.select, result=named)

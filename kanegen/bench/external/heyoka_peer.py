@@ -16,7 +16,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.bench import timing
-from kanegen.bench.external.formulas import Operation, algebra
+from kanegen.bench.external.formulas import algebra
 from kanegen.bench.external.problems import Problem
 from kanegen.bench.external.program import FIRST_TOLERANCE, Program, Task, check_rates
 from kanegen.errors import SolveError
@@ -50,12 +50,8 @@ def program(problem: Problem) -> Program:
 
 
 def _system(hy: Any, problem: Problem) -> tuple[list[Any], list[Any]]:
-    functions: dict[str, Operation] = {
-        name: getattr(hy, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan", "sqrt", "exp", "log", "atan2")
-    }
-    functions["pow"] = lambda a, b: a**b
     variables = [hy.expression(f"y_{i}") for i in range(len(problem.formulas.start))]
-    rates = problem.formulas.rates_in(algebra(functions), variables)
+    rates = problem.formulas.rates_in(algebra(hy), variables)
     return variables, [hy.expression(rate) if isinstance(rate, float) else rate for rate in rates]
 
 

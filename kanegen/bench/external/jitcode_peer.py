@@ -16,7 +16,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.bench import timing
-from kanegen.bench.external.formulas import Operation, algebra
+from kanegen.bench.external.formulas import algebra
 from kanegen.bench.external.problems import Problem
 from kanegen.bench.external.program import FIRST_TOLERANCE, Program, check_rates
 from kanegen.errors import SolveError
@@ -41,10 +41,6 @@ def compiled_system(problem: Problem) -> Any:
     import jitcode
     import symengine
 
-    functions: dict[str, Operation] = {
-        name: getattr(symengine, name) for name in ("sin", "cos", "tan", "asin", "acos", "atan", "sqrt", "exp", "log")
-    }
-    functions |= {"pow": lambda a, b: a**b, "atan2": symengine.atan2}
     helpers: list[tuple[Any, Any]] = []
 
     def named(node: Node, value: Any) -> Any:
@@ -55,7 +51,7 @@ def compiled_system(problem: Problem) -> Any:
         return helpers[-1][0]
 
     formulas = problem.formulas
-    rates = formulas.rates_in(algebra(functions, named), [jitcode.y(i) for i in range(len(formulas.start))])
+    rates = formulas.rates_in(algebra(symengine, named), [jitcode.y(i) for i in range(len(formulas.start))])
     limit = sys.getrecursionlimit()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

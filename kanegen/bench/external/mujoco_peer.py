@@ -17,10 +17,10 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.bench import timing
-from kanegen.bench.external.library import FAST, load
 from kanegen.bench.external.problems import Problem
 from kanegen.bench.external.program import FIRST_TOLERANCE, SAMPLE_SECONDS, Program, Task, check_accelerations
 from kanegen.bench.external.trees import TINY_INERTIA, Joint, Tree, grouped
+from kanegen.bench.library import FAST, load
 from kanegen.bench.peers import PeerError
 from kanegen.codegen.sources import render
 from kanegen.errors import SolveError
@@ -138,7 +138,7 @@ def _numbers(values: Any) -> str:
 def _in_c(mujoco: Any, model: Any, data: Any, q: Array, v: Array) -> Task:
     """A task that calls `mj_forward` at the states in turn, in C."""
     library = ctypes.CDLL(str(next(Path(mujoco.__file__).parent.glob("libmujoco*"))))
-    loop = load(render("bench_mujoco.c.jinja"), FAST)
+    loop = load({"loop.c": render("bench_mujoco.c.jinja")}, {"loop.c": FAST})
     loop.bench_mujoco.restype = ctypes.c_double
     q, v = np.ascontiguousarray(q), np.ascontiguousarray(v)
     arguments = (

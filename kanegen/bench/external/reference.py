@@ -8,7 +8,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.bench.external.formulas import Formulas, c_statements
-from kanegen.bench.external.library import load
+from kanegen.bench.library import load
 from kanegen.bench.peers import PeerError
 from kanegen.codegen.sources import render
 
@@ -30,7 +30,7 @@ def reference_solution(formulas: Formulas, name: str, duration: float) -> Array:
     """
     statements = list(c_statements(formulas, "long double", "l"))
     text = render("bench_reference.c.jinja", name=name, n=len(formulas.start), columns=COLUMNS, statements=statements)
-    library = load(text, ("-std=c99", "-fPIC", "-O1"))
+    library = load({"reference.c": text}, {"reference.c": ("-std=c99", "-fPIC", "-O1")})
     steps = max(1, round(STEPS_PER_SECOND * duration))
     coarse = _solution(library, formulas, name, duration, steps)
     for _ in range(MOST_DOUBLINGS):

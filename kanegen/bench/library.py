@@ -1,4 +1,4 @@
-"""Shared libraries from C texts, compiled with kanegen's compiler."""
+"""Shared libraries from C files, compiled with kanegen's compiler."""
 
 from __future__ import annotations
 
@@ -25,9 +25,12 @@ def link(folder: Path, sources: Mapping[str, Sequence[str]]) -> Path:
     return target
 
 
-def load(text: str, flags: Sequence[str]) -> ctypes.CDLL:
-    """The library of one C text; its files are removed at once."""
+def load(files: Mapping[str, str], sources: Mapping[str, Sequence[str]]) -> ctypes.CDLL:
+    """The library of C texts: ``files`` by their names, ``sources`` the flags of those that are compiled.
+
+    The files are removed at once. Raises `BuildError`.
+    """
     with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as name:
         folder = Path(name)
-        write_files({"source.c": text}, folder)
-        return ctypes.CDLL(str(link(folder, {"source.c": flags})))
+        write_files(files, folder)
+        return ctypes.CDLL(str(link(folder, sources)))
