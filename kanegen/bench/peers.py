@@ -82,24 +82,25 @@ class _Rows:
     frozen: Mapping[Any, Any] | None = None
 
 
-def apply_kanes_method(model: Model, point: Mapping[str, Any]) -> KaneDerivation:
+def apply_kanes_method(model: Model, point: Mapping[str, Any], constraint_solver: str = "LU") -> KaneDerivation:
     """Run ``KanesMethod`` on the SymPy objects of ``model``.
 
     ``point`` (``t``, ``q``, ``u``, optionally ``r``) is a state at which dependent speeds are chosen when the
-    model names none. Raises `PeerError` when ``KanesMethod`` cannot treat the model.
+    model names none; ``constraint_solver`` is the option of ``KanesMethod``. Raises `PeerError` when ``KanesMethod``
+    cannot treat the model.
     """
     _refuse_what_kane_cannot(model)
     rows = _constraint_rows(model, point)
     with warnings.catch_warnings():
         # SymPy warns when the velocity of a point follows from several points; they agree.
         warnings.simplefilter("ignore", UserWarning)
-        (method, mass, forcing), seconds = timed(partial(_formed, model, rows))
+        (method, mass, forcing), seconds = timed(partial(_formed, model, rows, constraint_solver))
     if rows.frozen:
         mass, forcing = mass.xreplace(rows.frozen), forcing.xreplace(rows.frozen)
     return KaneDerivation(model, method, mass, forcing, seconds)
 
 
-def _formed(model: Model, rows: _Rows) -> tuple[Any, Any, Any]:
+def _formed(model: Model, rows: _Rows, constraint_solver: str) -> tuple[Any, Any, Any]:
     method = KanesMethod(
         model.frame,
         list(model.coordinates),
@@ -108,6 +109,7 @@ def _formed(model: Model, rows: _Rows) -> tuple[Any, Any, Any]:
         u_dependent=list(rows.dependent) or None,
         velocity_constraints=list(rows.velocity) or None,
         acceleration_constraints=list(rows.acceleration) or None,
+        constraint_solver=constraint_solver,
     )
     loads = list(model.loads)
     if model.gravity is not None:
@@ -317,12 +319,14 @@ def peer_library(equations: KaneEquations) -> ctypes.CDLL:
 def integrate(ode: Ode, end: float, start: tuple[float, Array], method: str, tolerance: float) -> Array:
     """The state at ``end`` by `scipy.integrate.solve_ivp`, rtol = ``tolerance``, atol = ``tolerance`` / 100.
 
-    Raises `SolveError` if the run stops early or leaves the domain of a function.
+    Raises `SolveError` if the run stops early or leaves the domain of a function, or if y' is not finite at the start.
     """
     from scipy.integrate import solve_ivp
 
     t, y = start
     try:
+        if not np.isfinite(ode(t, y)).all():  # solve_ivp would try smaller steps without end
+            raise SolveError(f"solve_ivp with {method} cannot start: the derivatives are not finite")
         solution = solve_ivp(ode, (t, end), y, method=method, rtol=tolerance, atol=0.01 * tolerance)
     except (ArithmeticError, ValueError) as error:
         raise SolveError(f"solve_ivp with {method} and rtol={tolerance:g} stopped: {error}") from error

@@ -22,7 +22,7 @@ from kanegen.bench.external.problems import Problem, read_problem
 from kanegen.bench.external.program import Program, check_rates
 from kanegen.bench.external.reference import reference_solution
 from kanegen.bench.external.trees import ZERO, Joint, grouped
-from kanegen.bench.peers import PeerError
+from kanegen.bench.peers import PeerError, integrate
 from kanegen.bench.work import WorkPoint
 from kanegen.cli import main
 from kanegen.derivation import derive
@@ -83,6 +83,11 @@ def test_joints_without_mass_belong_to_the_next_body() -> None:
     joints = [Joint(-1, "rx"), Joint(0, "ry", mass=1.0), Joint(1, "rx", away), Joint(2, "ry", ZERO, mass=1.0)]
     joints += [Joint(1, "rz", away, mass=1.0)]
     assert grouped(joints) == [(-1, [0, 1]), (0, [2, 3]), (0, [4])]
+
+
+def test_run_whose_derivatives_are_not_finite_is_refused() -> None:
+    with raises(SolveError, "DOP853"):
+        integrate(lambda t, y: np.full(2, np.nan), 1.0, (0.0, np.zeros(2)), "DOP853", 1e-6)
 
 
 def test_wrong_rates_are_refused() -> None:

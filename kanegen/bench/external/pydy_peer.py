@@ -2,7 +2,8 @@
 
 Used as its documentation says (https://pydy.readthedocs.io, ``generate_ode_function``): the Cython generator, the
 minimal mass matrix with q' apart from it, constants as an array, which is the fastest argument type, and NumPy's solve,
-the default. ``odeint`` is the default of ``System.integrate``; DOP853 of ``solve_ivp`` is better at small errors.
+the default. ``odeint`` is the default of ``System.integrate``; DOP853 of ``solve_ivp`` is better at small errors. The
+velocity constraints are solved by the default of ``KanesMethod``, or as its documentation says if that divides by zero.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from kanegen.arrays import Array
 from kanegen.bench import timing
 from kanegen.bench.external.problems import Problem
 from kanegen.bench.external.program import FIRST_TOLERANCE, SCIPY_TOLERANCES, Program
-from kanegen.bench.peers import KaneDerivation, Ode, apply_kanes_method, integrate
+from kanegen.bench.peers import KaneDerivation, Ode, PeerError, apply_kanes_method, integrate
 from kanegen.errors import SolveError
 
 NAME = "PyDy"
+CONSTRAINT_SOLVERS = ("LU", "CRAMER")
+"""The default of ``KanesMethod``, and the solver that its documentation recommends if the default divides by zero."""
 
 
 def program(problem: Problem) -> Program:
@@ -59,11 +62,18 @@ def first(problem: Problem) -> Array:
 
 
 def _generated(problem: Problem) -> tuple[Any, Any]:
-    """The generated function, and the places of its states x in (q, u) of the model."""
-    model = problem.file.model
-    derivation = apply_kanes_method(model, problem.file.start())
-    places = [len(model.coordinates) + model.speeds.index(speed) for speed in derivation.method.u]
-    return generated_function(derivation), np.array([*range(len(model.coordinates)), *places])
+    """The generated function, and the places of its states x in (q, u) of the model.
+
+    Raises `PeerError` if the function is not finite at the start.
+    """
+    model, constants = problem.file.model, np.array(problem.parameters)
+    for solver in CONSTRAINT_SOLVERS if model.constraints else CONSTRAINT_SOLVERS[:1]:
+        derivation = apply_kanes_method(model, problem.file.start(), solver)
+        places = [len(model.coordinates) + model.speeds.index(speed) for speed in derivation.method.u]
+        function, order = generated_function(derivation), np.array([*range(len(model.coordinates)), *places])
+        if np.isfinite(function(np.concatenate(problem.start)[order], 0.0, constants)).all():
+            return function, order
+    raise PeerError(f"{problem.name}: the equations of KanesMethod divide by zero at the start")
 
 
 def generated_function(derivation: KaneDerivation) -> Any:
