@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -44,6 +45,8 @@ TREES: Final = ("Pinocchio", "MuJoCo")
 LARGE: Final = ("spatial_chain(16)", "humanoid")
 BATCHES: Final = ("n_link_pendulum(2)", "spatial_chain(4)")
 BATCH_STATES: Final = (1_000, 10_000, 100_000)
+BATCH_FUNCTIONS: Final = {"": "batch", ", AVX2": "batch_avx2"}
+"""What comes after the numbers of states in the titles of batches: the functions of the modules that measure them."""
 GROWING: Final = ("n_link_pendulum",)
 BODIES: Final = (5, 10, 20, 40, 80)
 FIRST: Final = ("n_link_pendulum(5)", "rolling_disk")
@@ -151,13 +154,13 @@ class Comparison:
             problem = self._read(name)
             if problem is None:
                 continue
-            for count in BATCH_STATES:
+            for count, (suffix, function) in product(BATCH_STATES, BATCH_FUNCTIONS.items()):
                 tasks: dict[str, Task] = {}
                 for peer, module in self._modules.items():
-                    if hasattr(module, "batch"):
-                        task = self._tried(problem, peer, partial(module.batch, problem, count))
+                    if hasattr(module, function):
+                        task = self._tried(problem, peer, partial(getattr(module, function), problem, count))
                         tasks |= {} if task is None else {peer: task}
-                self.results.batch[f"{name}, {count} states"] = interleaved(tasks, self._rounds)
+                self.results.batch[f"{name}, {count} states{suffix}"] = interleaved(tasks, self._rounds)
 
     def _growth(self, family: str) -> None:
         rows = self.results.growth.setdefault(family, {})

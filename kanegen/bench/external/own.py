@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.bench import timing
 from kanegen.bench.external.problems import Problem
 from kanegen.bench.external.program import FIRST_TOLERANCE, SAMPLE_SECONDS, Program, Task
@@ -55,7 +57,18 @@ def _run(solver: Solver, problem: Problem, method: str, tolerance: float) -> Arr
 
 def batch(problem: Problem, count: int) -> Task:
     """`rhs_batch` of column-major arrays with ``count`` states: seconds for each state."""
-    solver = build(problem.file.model)
+    return _batch(problem, count, CompilerOptions())
+
+
+def batch_avx2(problem: Problem, count: int) -> Task:
+    """The same without the registers of AVX-512."""
+    usual = CompilerOptions()
+    lanes = tuple("-march=x86-64-v3" if flag == "-march=native" else flag for flag in usual.lanes)
+    return _batch(problem, count, replace(usual, lanes=lanes))
+
+
+def _batch(problem: Problem, count: int, compiler: CompilerOptions) -> Task:
+    solver = build(problem.file.model, compiler=compiler)
     q, u = (np.asfortranarray(np.resize(part, (count, part.shape[1]))) for part in (problem.states.q, problem.states.u))
     names = {"rhs_batch": solver.rhs_batch, "q": q, "u": u, "out": (np.empty_like(q), np.empty_like(u))}
     whole = timing.statement_task("rhs_batch(0.0, q, u, out=out)", names)
