@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from messages import raises
-from systems import model_of
+from systems import model_of, solver_for
 
 import kanegen as kg
 from kanegen.program.assemble import LARGE
@@ -25,10 +24,8 @@ Q, U = np.array([0.5, 0.5, 0.5, 0.5]), np.array([0.3, -0.2, 0.4])
 
 
 @pytest.fixture(autouse=True)
-def every_model_is_large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with monkeypatch.context() as patch:
-        patch.setattr("kanegen.program.assemble.LARGE", -1)
-        yield
+def every_model_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kanegen.program.assemble.LARGE", -1)
 
 
 def body(name: str) -> kg.Model:
@@ -86,6 +83,15 @@ def test_corrections_and_projections_use_functions_left_out() -> None:
     drifting = s.integrate((0.0, 20.0), Q, U, rtol=1e-3, atol=1e-3)
     assert abs(np.linalg.norm(run.q[-1]) - 1.0) < 1e-12 < abs(np.linalg.norm(drifting.q[-1]) - 1.0)
     np.testing.assert_allclose(run.outputs["spin"], INERTIA[0] * run.u[:, 0], rtol=1e-15)
+
+
+def test_functions_left_out_of_a_model_with_states() -> None:
+    motor: Any = model_of("dc_motor_arm").changed(name="deferred motor")
+    s, values = kg.build(motor), ([0.3], [-0.2], None, [1.5, 0.4])
+    assert {"energy", "output:v"} <= set(s.description.deferred)
+    small = solver_for("dc_motor_arm")
+    assert s.outputs(0.0, *values) == pytest.approx(small.outputs(0.0, *values), rel=1e-14)
+    assert s.energy(0.0, *values) == pytest.approx(small.energy(0.0, *values), rel=1e-14)
 
 
 def test_threads_share_functions_left_out() -> None:
