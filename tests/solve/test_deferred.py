@@ -14,12 +14,13 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from messages import raises
-from systems import model_of, solver_for
+from systems import initial, model_of, solver_for
 
 import kanegen as kg
 from kanegen.program.assemble import LARGE
 
 INERTIA = np.array([2.0, 3.0, 5.0])
+MASS, GRAVITY = 1.5, 9.81
 Q, U = np.array([0.5, 0.5, 0.5, 0.5]), np.array([0.3, -0.2, 0.4])
 
 
@@ -57,6 +58,30 @@ def solver() -> kg.Solver:
     return kg.build(body("deferred body"))
 
 
+@cache
+def bead() -> kg.Solver:
+    """A bead on a wire y = x^2 in the vertical plane, with a force along x."""
+    x, y, vx, vy, force = me.dynamicsymbols("x y vx vy force")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, vx * N.x + vy * N.y)
+    model = kg.Model(
+        name="deferred bead",
+        frame=N,
+        coordinates=[x, y],
+        speeds=[vx, vy],
+        kinematics=[x.diff() - vx, y.diff() - vy],
+        bodies=[me.Particle("bead", P, MASS)],
+        loads=[(P, force * N.x)],
+        gravity=-GRAVITY * N.y,
+        holonomic_constraints=[y - x**2],
+        inputs=[force],
+        initial={x: 0.0, y: 0.0},
+    )
+    return kg.build(model)
+
+
 def test_functions_that_no_run_needs_are_left_out() -> None:
     d = solver().description
     assert set(d.functions) == {"rhs", "residuals", "displacements", "position_level"}
@@ -92,6 +117,32 @@ def test_functions_left_out_of_a_model_with_states() -> None:
     small = solver_for("dc_motor_arm")
     assert s.outputs(0.0, *values) == pytest.approx(small.outputs(0.0, *values), rel=1e-14)
     assert s.energy(0.0, *values) == pytest.approx(small.energy(0.0, *values), rel=1e-14)
+
+
+def test_impulses_use_functions_left_out() -> None:
+    """A bead on a wire y = x^2, which an impulse along x sets in motion."""
+    s, x = bead(), 0.3
+    after = s.impulse(0.0, [x, x * x], [0.0, 0.0], [1.0, 0.0])
+    v = 1.0 / (MASS * (1.0 + 4.0 * x**2))
+    np.testing.assert_allclose(after.u, [v, 2.0 * x * v], rtol=1e-14)
+    np.testing.assert_allclose(np.abs(after.multipliers), [2.0 * MASS * x * v], rtol=1e-14)
+
+
+def test_inverse_dynamics_uses_functions_left_out() -> None:
+    """The force along x that moves the bead; y = t^2 / 4 follows from x = t / 2."""
+    found = bead().inverse_dynamics({"x": me.dynamicsymbols._t / 2}, [0.0, 1.0, 2.0])
+    np.testing.assert_allclose(found.q[:, 1], [0.0, 0.25, 1.0], rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose(found.controls[:, 0], MASS * (0.5 + GRAVITY) * np.array([0.0, 1.0, 2.0]), atol=1e-13)
+
+
+def test_ensembles_of_motions_with_contacts_reduce_quantities_left_out() -> None:
+    pendulum: Any = model_of("impacting_pendulum").changed(name="deferred impacts")
+    s, start = kg.build(pendulum), initial("impacting_pendulum")
+    assert "energy" in s.description.deferred
+    arguments = (0.0, 1.5), start["q"], start["u"]
+    lost = s.integrate_many(*arguments, reduce=("max_change", "energy"))
+    energy = solver_for("impacting_pendulum").integrate(*arguments).energy
+    np.testing.assert_allclose(lost.values, np.abs(energy - energy[0]).max(), rtol=1e-9)
 
 
 def test_threads_share_functions_left_out() -> None:

@@ -121,8 +121,6 @@ class Ensembles(Integrable, Batching):
         if not options.get("control"):
             self._run_inputs(motions.r.sample)  # raises an error for inputs that no motion can use
         reduced = reduction(functions, reduce)
-        if reduced is not None:
-            solver = solver._running(reduced.function)
         runs = Runs(solver, motions, span, times, reduced, common)
         return _integrate(runs, number, progress)
 

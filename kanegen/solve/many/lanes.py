@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -62,7 +62,10 @@ def on_lanes(runs: Runs, results: Results) -> LaneWork | None:
     """The work of an ensemble on lanes; None for models, options and inputs that need a run for each motion."""
     if not _is_smooth(runs):
         return None
-    solver, reduction, options = runs.solver, runs.reduction, runs.options
+    reduction, options = runs.reduction, runs.options
+    if reduction is not None:  # the module of a part has neither contacts nor events
+        runs = replace(runs, solver=runs.solver._running(reduction.function))
+    solver = runs.solver
     inputs = solver._run_inputs(runs.motions.r.sample)
     if not _is_constant(inputs, len(solver.description.inputs)):
         return None
