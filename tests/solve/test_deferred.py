@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from matplotlib.figure import Figure
 from messages import raises
 from systems import initial, model_of, solver_for
 
@@ -143,6 +144,15 @@ def test_ensembles_of_motions_with_contacts_reduce_quantities_left_out() -> None
     lost = s.integrate_many(*arguments, reduce=("max_change", "energy"))
     energy = solver_for("impacting_pendulum").integrate(*arguments).energy
     np.testing.assert_allclose(lost.values, np.abs(energy - energy[0]).max(), rtol=1e-9)
+
+
+def test_plots_show_functions_left_out() -> None:
+    """The bead slides along the wire: residuals at two levels, the error of the energy, and the multiplier."""
+    run = bead().integrate((0.0, 0.5), [0.3, 0.09], [0.0, 0.0], r=[0.0])
+    assert len(kg.plot.drift(run, ax=Figure())) == 3
+    multipliers = run.plot("multipliers", ax=Figure())[0].get_lines()[0].get_ydata()
+    np.testing.assert_array_equal(multipliers, run.multipliers[:, 0])
+    assert run.plot(ax=Figure())[-1].get_ylabel() == "multipliers"
 
 
 def test_threads_share_functions_left_out() -> None:
