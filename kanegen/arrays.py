@@ -1,10 +1,26 @@
-"""The type of NumPy arrays of doubles, which most of the interface takes and returns."""
+"""The type of NumPy arrays of doubles, which most of the interface takes and returns, and the number of their rows."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kanegen.errors import SolveError
+
 Array: TypeAlias = NDArray[np.float64]
+
+
+def row_count(counts: Mapping[str, int]) -> int:
+    """The common number N of the rows of some arguments, by their names; 1 if none has rows.
+
+    Raises `SolveError` for numbers that differ.
+    """
+    if len(set(counts.values())) > 1:
+        have = ", ".join(f"{name} has {count}" for name, count in counts.items())
+        raise SolveError(
+            f"the numbers of rows differ: {have}; expected the same number N, or no rows (one value for all)"
+        )
+    return next(iter(counts.values()), 1)

@@ -38,6 +38,24 @@ def activity(text: str, delay: float = DELAY) -> Iterator[None]:
         _line.leave(token)
 
 
+@contextmanager
+def counting(
+    progress: bool | Callable[[int], Any], title: str, doing: str, total: int, items: str
+) -> Iterator[Callable[[int], Any]]:
+    """A function of the number of items that are done: ``progress`` itself, a bar for True, no report for False.
+
+    ``title``: of the bar. ``doing``: the activity that is named without a bar.
+    """
+    if callable(progress):
+        yield progress
+    elif progress:
+        with ProgressBar(title, 0, total, f"{{:.0f}} of {total} {items}") as bar:
+            yield bar
+    else:
+        with activity(doing):
+            yield lambda done: None
+
+
 def _is_watched() -> bool:
     """Whether the standard error is a terminal, or this is a notebook; cheap, without rich."""
     if "ipykernel" in sys.modules:

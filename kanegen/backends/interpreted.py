@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn, Unpack, cast
 
 import numpy as np
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, row_count
 from kanegen.backends.cython.extension import c_sources
 from kanegen.backends.parts import remember, request_of
 from kanegen.backends.protocol import DeriveMore, Evaluator, Generated, Request, RunOptions
@@ -316,12 +316,7 @@ def _rows(t: Any, q: Any, u: Any, r: Any, s: Any) -> list[tuple[Any, ...]] | Non
     counts = {name: len(x) for name, (x, ndim) in arguments.items() if x is not None and np.ndim(x) > ndim}
     if not counts:
         return None
-    if len(set(counts.values())) > 1:
-        have = ", ".join(f"{name} has {count}" for name, count in counts.items())
-        raise SolveError(
-            f"the numbers of rows differ: {have}; expected the same number N, or no rows (one value for all)"
-        )
-    n = next(iter(counts.values()))
+    n = row_count(counts)
     columns = [x if name in counts else [x] * n for name, (x, _) in arguments.items()]
     return list(zip(*columns, strict=True))
 

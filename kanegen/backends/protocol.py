@@ -12,7 +12,6 @@ Functions raise `SolveError` if they cannot be evaluated; those that return a st
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -236,15 +235,15 @@ class BatchFunction(Protocol):
 class ManyPlan(NamedTuple):
     """The arguments and results of N motions, in the order of ``kg_many`` (kg_group.h).
 
-    ``arguments``, integers of 64 bits as in `BatchPlan`: the state (q, u, s), then all inputs, then the varied
-    parameters. ``p``, ``varied``, ``needed``: as in `BatchPlan`. ``residuals``, ``quantity``: names of the functions
-    that check the start and that are reduced, or nothing; ``component`` of the state takes the place of the latter.
-    ``keep``: the number of the reduction. ``first_step``, ``max_step``, ``max_steps``: 0 for none. ``y`` (N, K, n): the
-    states at ``t_eval``, or with ``at_end`` at the end; ``values`` (N,): of the reduction, or None. ``cause``: the
-    status of a right-hand side that failed.
+    ``arguments``: q, u, s, all inputs, and each varied parameter, (n,), or (N, n) with any strides. ``p``, ``varied``,
+    ``needed``: as in `BatchPlan`. ``residuals``, ``quantity``: names of the functions that check the start and that are
+    reduced, or nothing; without ``quantity``, ``component`` of the state is reduced. ``keep``: the number of the
+    reduction. ``first_step``, ``max_step``, ``max_steps``: 0 for none. ``y`` (N, K, n): the states at ``t_eval``, or
+    with ``at_end`` at the end; ``values`` (N,): of the reduction, or None. ``cause``: the status of a right-hand side
+    that failed.
     """
 
-    arguments: array[int]
+    arguments: tuple[Array, ...]
     p: Array
     varied: tuple[int, ...]
     needed: tuple[int, ...]

@@ -86,7 +86,7 @@ def drift_of(solution: Solution) -> dict[str, Array]:
         for level, residuals in zip(("position", "velocity"), solution.residuals, strict=True):
             if residuals.shape[1]:
                 errors[f"{level} residual"] = np.abs(residuals).max(axis=1)
-    if "energy" in d.functions:
+    if d.has("energy"):
         errors["energy error (J)"] = np.abs(solution.energy - solution.energy[0])
     for name in getattr(solver.stabilization, "integrals", ()):
         if name in solution.outputs:

@@ -120,13 +120,14 @@ def _members(functions: Functions, spec: FunctionSpec) -> tuple[str, ...]:
 
 def _apart(equations: Equations, options: BuildOptions, form: str) -> Program:
     """Return the program of functions that were left out of the first one."""
-    functions = Functions(equations, form, SPECS, options.functions)
+    counting = ("state_rates",) if equations.model.states else ()  # from which the host reads the number of states
+    functions = Functions(equations, form, SPECS, (*options.functions, *counting))
     functions.make_rates = partial(right_hand_side, functions)
     if "rhs" in options.functions:
         right_hand_side(functions, stabilized=False)
         if functions.stabilizable:
             right_hand_side(functions, stabilized=True)
-    for name in options.functions:
+    for name in dict.fromkeys((*options.functions, *counting)):
         _add(functions, SPECS[name], form)
     return hoist(replace(program_of(functions), contacts=(), events=()))
 

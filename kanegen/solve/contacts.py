@@ -183,15 +183,16 @@ class Contacting(Evaluation):
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
         constraints, needed = description.constraints, _functions_of_impulses(description)
-        r = functions.with_states(functions.with_laws(needed, t, q, u, r, s), s)
+        home = functions.having(*needed)
+        r = functions.with_states(home.with_laws(needed, t, q, u, r, s), s)
         before = self.momentum(t, q, u, r)  # checks the arguments
         generalized = self._generalized(t, q, u, impulses, r)
-        functions.require(needed)
-        inputs, rows = functions.inputs(r, needed), self._independent_rows(t, q, u, r)
+        home.require(needed)
+        inputs, rows = home.inputs(r, needed), self._independent_rows(t, q, u, r)
         if len(rows) == len(description.speeds):
             raise SolveError(_locked(description, t))
-        state = functions.prepared, float(t), q, u, inputs
-        status, after, independent = functions.module.impulse(*state, generalized, rows)
+        state = home.prepared, float(t), q, u, inputs
+        status, after, independent = home.module.impulse(*state, generalized, rows)
         if status < 0 or not np.isfinite(after).all():
             raise SolveError(_failed(description, status, t))
         if description.mass != "Q":

@@ -147,7 +147,7 @@ def integrate(problem: Problem, start: RunStart, t1: float, options: Options) ->
     progress: AbstractContextManager[Any] = nullcontext(options.progress)
     if not options.progress:
         progress = activity(f"integrating {functions.description.name!r}")
-    elif options.progress is True:
+    elif not callable(options.progress):
         progress = ProgressBar(functions.description.name, t0, t1)
     with progress as call:
         result = functions.module.integrate(

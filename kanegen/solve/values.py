@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,6 +131,17 @@ def positive(value: Any, what: str, expected: str = "a positive number") -> floa
     """``value`` as a positive float. Raises `SolveError` for anything else."""
     result = number(value, what)
     if not result > 0.0:
+        raise SolveError(f"{what} is {brief(value)}; expected {expected}")
+    return result
+
+
+def positive_integer(value: Any, what: str, expected: str = "a positive integer") -> int:
+    """``value`` as a positive integer. Raises `SolveError` for anything else."""
+    try:
+        result = 0 if isinstance(value, (bool, np.bool_)) else index(value)
+    except TypeError:
+        result = 0
+    if result < 1:
         raise SolveError(f"{what} is {brief(value)}; expected {expected}")
     return result
 

@@ -12,7 +12,16 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError, brief
 from kanegen.model.records import FrozenMapping
-from kanegen.solve.values import by_name, key_name, number, real_array, require_none, unknown
+from kanegen.solve.values import (
+    by_name,
+    key_name,
+    names_in,
+    number,
+    positive_integer,
+    real_array,
+    require_none,
+    unknown,
+)
 
 SAMPLERS: Final = {
     "latin_hypercube": "LatinHypercube",
@@ -119,10 +128,9 @@ def sample(
     """
     if method not in SAMPLERS:
         raise SolveError(f"method is {brief(method)}; expected {', '.join(SAMPLERS)}")
-    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-        raise SolveError(f"n is {brief(n)}; expected a positive integer, the number of members")
+    count = positive_integer(n, "n", "a positive integer, the number of members")
     quantiles = {name: _quantile(name, given) for name, given in _merged(ranges, named).items()}
-    points = _points(method, len(quantiles), int(n), seed)
+    points = _points(method, len(quantiles), count, seed)
     return Design({name: quantile(points[:, k]) for k, (name, quantile) in enumerate(quantiles.items())})
 
 
@@ -131,7 +139,7 @@ def design_of(given: Any, d: Description, extra: Any) -> Design:
 
     Raises `SolveError` for unknown names and for what `Design` refuses.
     """
-    names = {key_name(name) for name in ([extra] if isinstance(extra, str) else extra)}
+    names = set(names_in(extra, "extra"))
     known = (*d.parameters, *d.coordinates, *d.speeds, *d.states, *d.inputs)
     design = given if isinstance(given, Design) else Design(given)
     what = "parameter, coordinate, speed, state or input"

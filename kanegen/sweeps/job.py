@@ -114,20 +114,19 @@ class ReceivedJob:
 
 def _pickler(file: Any, found: dict[SourcesKey, Sources]) -> Any:
     """A pickler that writes keys in place of sources, and notes the sources; of cloudpickle if it is installed."""
+
+    def persistent_id(self: Any, value: Any) -> SourcesKey | None:
+        if not isinstance(value, Sources):
+            return None
+        key = SourcesKey.of(value)
+        found[key] = value
+        return key
+
     try:
         from cloudpickle import Pickler as Base  # functions of a notebook or a script are sent by value
     except ImportError:
         from pickle import Pickler as Base
-
-    class SourcesPickler(Base):  # type: ignore[misc, valid-type, unused-ignore]
-        def persistent_id(self, value: Any) -> SourcesKey | None:
-            if not isinstance(value, Sources):
-                return None
-            key = SourcesKey.of(value)
-            found[key] = value
-            return key
-
-    return SourcesPickler(file)
+    return type("SourcesPickler", (Base,), {"persistent_id": persistent_id})(file)
 
 
 class _Unpickler(pickle.Unpickler):

@@ -22,7 +22,7 @@ _STARTS: Final = ("q0", "u0", "s0")
 
 
 @dataclass(frozen=True)
-class Motions:
+class MotionTask:
     """The motions over ``t_span``; ``options`` are arguments of :meth:`kanegen.Solver.integrate_many`.
 
     Results are q (K, n_q), u (K, n_u), s (K, n_s) at K times, the value of a reduction, and how the motion ended.

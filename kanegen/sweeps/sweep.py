@@ -5,23 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
 from kanegen.errors import SolveError, brief
-from kanegen.progress import ProgressBar, activity
+from kanegen.progress import counting
 from kanegen.solve import Solver
-from kanegen.solve.values import flag
+from kanegen.solve.values import flag, positive_integer
 from kanegen.sweeps.designs import Design, design_of
 from kanegen.sweeps.fingerprint import fingerprint
 from kanegen.sweeps.job import Job
-from kanegen.sweeps.motions import Motions
+from kanegen.sweeps.motions import MotionTask
 from kanegen.sweeps.results import Sweep, SweepError, SweepInterrupted
 from kanegen.sweeps.stores import ERROR, STATUS, Layout, MemberStatus, Memory, Store, layout_of, stored_names
-from kanegen.sweeps.tasks import MEMBER, Computed, EachMember, Member, Piece, Task, Values
+from kanegen.sweeps.tasks import MEMBER, Computed, FunctionTask, Member, Piece, Task, Values
 from kanegen.sweeps.worker import NeedsSources, Refused, run_chunk
 from kanegen.sweeps.zarr_store import open_store, stored_chunk_size, writable
 
@@ -114,7 +113,7 @@ def sweep(
     if task is not None and (t_span is not None or motion):
         given = ", ".join((*(["t_span"] if t_span is not None else []), *motion))
         raise SolveError(f"{given} are arguments for motions, which task= replaces: leave them out")
-    kind: Task = Motions(t_span, motion) if task is None else EachMember(task)
+    kind: Task = MotionTask(t_span, motion) if task is None else FunctionTask(task)
     columns = design_of(design, solver.description, extra)
     if task is None and extra:
         raise SolveError("extra= names values that a task= reads; motions need none of them")
@@ -129,7 +128,9 @@ def sweep(
     if not (executor is None or isinstance(executor, ThreadPoolExecutor)):
         _ = job.packed  # says now that the task cannot be sent
     run = _Run(job, columns, size, kept, store, bool(retry_failed))
-    with _progress(progress, solver.description.name, columns.members) as report:
+    name, count = solver.description.name, columns.members
+    call = (lambda done: progress(done, count)) if callable(progress) else bool(progress)
+    with counting(call, f"sweep of {name}", f"sweeping {name!r}", count, "members") as report:
         run.execute(executor or _Here(), report)
     return run.result()
 
@@ -272,7 +273,7 @@ class _Run:
             self.store.write(members, values, status, {members.start + place: text for place, text in errors.items()})
 
     def _begin(self, layout: Layout) -> None:
-        taken = {*self.design, MEMBER, STATUS, ERROR} if isinstance(self.job.task, EachMember) else ()
+        taken = {*self.design, MEMBER, STATUS, ERROR} if isinstance(self.job.task, FunctionTask) else ()
         if clash := [name for name in layout if name in taken]:
             raise SolveError(
                 f"the task returned {', '.join(clash)}, a name of the design or of every sweep ({MEMBER}, {STATUS}, "
@@ -333,23 +334,4 @@ def _chunk_size(given: Any, store: Any, members: int) -> int:
     if given is None:
         size = math.ceil(members / _CHUNKS)
         return min(size if size <= _LANES else math.ceil(size / _LANES) * _LANES, _LARGEST_CHUNK)
-    if not isinstance(given, int | np.integer) or isinstance(given, bool) or given < 1:
-        raise SolveError(f"chunk_size is {brief(given)}; expected a positive integer, or None")
-    return min(int(given), members)
-
-
-def _progress(
-    given: bool | Callable[[int, int], None], name: str, members: int
-) -> AbstractContextManager[Callable[[int], None]]:
-    """A context with the function that is told how many members have been computed."""
-    if callable(given):
-        return nullcontext(lambda done: given(done, members))
-    if given:
-        return ProgressBar(f"sweep of {name}", 0, members, f"{{:.0f}} of {members} members")
-    return _named(f"sweeping {name!r}")
-
-
-@contextmanager
-def _named(text: str) -> Iterator[Callable[[int], None]]:
-    with activity(text):
-        yield lambda done: None
+    return min(positive_integer(given, "chunk_size", "a positive integer, or None"), members)

@@ -125,7 +125,7 @@ class Task(Protocol):
 
 
 @dataclass(frozen=True)
-class EachMember:
+class FunctionTask:
     """A function ``(solver, member) -> mapping`` of the user."""
 
     function: Callable[[Solver, Member], Mapping[str, Any]]

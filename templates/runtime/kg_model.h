@@ -98,10 +98,13 @@ static inline const kg_function *kg_find_function(const kg_model *model, const c
 }
 
 /* The number of additional states s. A model with states has the state y = (q, u, s); `rhs` evaluates (q', u', s'), and
- * all functions read s in the last values of r. */
+ * all functions read s in the last values of r. Libraries of further functions have `state_rates` in place of `rhs`. */
 static inline int kg_count_states(const kg_model *model) {
-  const kg_function *rhs = kg_find_function(model, "rhs");
-  return rhs != NULL ? rhs->rows - model->n_q - model->n_u : 0;
+  const kg_function *rhs = kg_find_function(model, "rhs"), *rates = kg_find_function(model, "state_rates");
+  if (rhs != NULL) {
+    return rhs->rows - model->n_q - model->n_u;
+  }
+  return rates != NULL ? rates->rows : 0;
 }
 
 /* Copies the states s to the last values of r. */

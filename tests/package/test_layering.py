@@ -15,8 +15,8 @@ from checkout import ROOT
 PACKAGE = ROOT / "kanegen"
 ORDER = (
     "_version",
-    "arrays",
     "errors",
+    "arrays",
     "precision",
     "paths",
     "display",

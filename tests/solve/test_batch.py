@@ -166,7 +166,8 @@ def test_every_function_has_a_text_on_lanes(name: str) -> None:
 
 def test_arguments_are_refused() -> None:
     solver, (t, q, u) = solver_for("slider_crank"), crank_states()
-    out = np.empty((ROWS, 3))
+    out, fixed, table = np.empty((ROWS, 3)), np.empty((ROWS, 3)), np.ones((ROWS, 4))
+    fixed.flags.writeable = False
     for arguments, options, words in (
         ((t[1:], q, u), {}, ("t", 28, "q", 29)),
         ((t, q[:, :2], u), {}, ("q", "theta", "(29, 2)")),
@@ -177,6 +178,10 @@ def test_arguments_are_refused() -> None:
         ((t, q, u), {"out": (out, out)}, ("out (udot)", "out (qdot)")),
         ((t, q, u), {"out": (out, q)}, ("out (udot)", "q")),
         ((t, q, u), {"out": (out, np.lib.stride_tricks.as_strided(out, strides=(0, 8)))}, ("udot", "strides")),
+        ((t, q, u), {"out": out}, ("out", "float64", "(29, 3)")),
+        ((t, q, u), {"out": (out, fixed)}, ("udot", "read-only")),
+        ((t, q, u), {"out": (table[:, :3], out), "parameters": {"m1": table[:, 1]}}, ("out (qdot)", "parameter m1")),
+        ((t, q, u), {"parameters": {"m1": np.ones((ROWS, 2))}}, ("m1", "(29, 2)", "(N,)")),
         ((t, q, u), {"parameters": {"mass": 1.0}}, ("mass", "m1")),
         ((t, q, u), {"parameters": {"m1": np.ones(3)}}, ("m1", 3)),
         ((t, q, u, None, [1.0]), {}, ("s", "states")),

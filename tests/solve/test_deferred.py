@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -14,21 +13,21 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from matplotlib.figure import Figure
 from messages import raises
-from systems import model_of
+from systems import initial, model_of, solver_for
 
 import kanegen as kg
 from kanegen.program.assemble import LARGE
 
 INERTIA = np.array([2.0, 3.0, 5.0])
+MASS, GRAVITY = 1.5, 9.81
 Q, U = np.array([0.5, 0.5, 0.5, 0.5]), np.array([0.3, -0.2, 0.4])
 
 
 @pytest.fixture(autouse=True)
-def every_model_is_large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with monkeypatch.context() as patch:
-        patch.setattr("kanegen.program.assemble.LARGE", -1)
-        yield
+def every_model_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kanegen.program.assemble.LARGE", -1)
 
 
 def body(name: str) -> kg.Model:
@@ -60,6 +59,30 @@ def solver() -> kg.Solver:
     return kg.build(body("deferred body"))
 
 
+@cache
+def bead() -> kg.Solver:
+    """A bead on a wire y = x^2 in the vertical plane, with a force along x."""
+    x, y, vx, vy, force = me.dynamicsymbols("x y vx vy force")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, vx * N.x + vy * N.y)
+    model = kg.Model(
+        name="deferred bead",
+        frame=N,
+        coordinates=[x, y],
+        speeds=[vx, vy],
+        kinematics=[x.diff() - vx, y.diff() - vy],
+        bodies=[me.Particle("bead", P, MASS)],
+        loads=[(P, force * N.x)],
+        gravity=-GRAVITY * N.y,
+        holonomic_constraints=[y - x**2],
+        inputs=[force],
+        initial={x: 0.0, y: 0.0},
+    )
+    return kg.build(model)
+
+
 def test_functions_that_no_run_needs_are_left_out() -> None:
     d = solver().description
     assert set(d.functions) == {"rhs", "residuals", "displacements", "position_level"}
@@ -86,6 +109,50 @@ def test_corrections_and_projections_use_functions_left_out() -> None:
     drifting = s.integrate((0.0, 20.0), Q, U, rtol=1e-3, atol=1e-3)
     assert abs(np.linalg.norm(run.q[-1]) - 1.0) < 1e-12 < abs(np.linalg.norm(drifting.q[-1]) - 1.0)
     np.testing.assert_allclose(run.outputs["spin"], INERTIA[0] * run.u[:, 0], rtol=1e-15)
+
+
+def test_functions_left_out_of_a_model_with_states() -> None:
+    motor: Any = model_of("dc_motor_arm").changed(name="deferred motor")
+    s, values = kg.build(motor), ([0.3], [-0.2], None, [1.5, 0.4])
+    assert {"energy", "output:v"} <= set(s.description.deferred)
+    small = solver_for("dc_motor_arm")
+    assert s.outputs(0.0, *values) == pytest.approx(small.outputs(0.0, *values), rel=1e-14)
+    assert s.energy(0.0, *values) == pytest.approx(small.energy(0.0, *values), rel=1e-14)
+
+
+def test_impulses_use_functions_left_out() -> None:
+    """A bead on a wire y = x^2, which an impulse along x sets in motion."""
+    s, x = bead(), 0.3
+    after = s.impulse(0.0, [x, x * x], [0.0, 0.0], [1.0, 0.0])
+    v = 1.0 / (MASS * (1.0 + 4.0 * x**2))
+    np.testing.assert_allclose(after.u, [v, 2.0 * x * v], rtol=1e-14)
+    np.testing.assert_allclose(np.abs(after.multipliers), [2.0 * MASS * x * v], rtol=1e-14)
+
+
+def test_inverse_dynamics_uses_functions_left_out() -> None:
+    """The force along x that moves the bead; y = t^2 / 4 follows from x = t / 2."""
+    found = bead().inverse_dynamics({"x": me.dynamicsymbols._t / 2}, [0.0, 1.0, 2.0])
+    np.testing.assert_allclose(found.q[:, 1], [0.0, 0.25, 1.0], rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose(found.controls[:, 0], MASS * (0.5 + GRAVITY) * np.array([0.0, 1.0, 2.0]), atol=1e-13)
+
+
+def test_ensembles_of_motions_with_contacts_reduce_quantities_left_out() -> None:
+    pendulum: Any = model_of("impacting_pendulum").changed(name="deferred impacts")
+    s, start = kg.build(pendulum), initial("impacting_pendulum")
+    assert "energy" in s.description.deferred
+    arguments = (0.0, 1.5), start["q"], start["u"]
+    lost = s.integrate_many(*arguments, reduce=("max_change", "energy"))
+    energy = solver_for("impacting_pendulum").integrate(*arguments).energy
+    np.testing.assert_allclose(lost.values, np.abs(energy - energy[0]).max(), rtol=1e-9)
+
+
+def test_plots_show_functions_left_out() -> None:
+    """The bead slides along the wire: residuals at two levels, the error of the energy, and the multiplier."""
+    run = bead().integrate((0.0, 0.5), [0.3, 0.09], [0.0, 0.0], r=[0.0])
+    assert len(kg.plot.drift(run, ax=Figure())) == 3
+    multipliers = run.plot("multipliers", ax=Figure())[0].get_lines()[0].get_ydata()
+    np.testing.assert_array_equal(multipliers, run.multipliers[:, 0])
+    assert run.plot(ax=Figure())[-1].get_ylabel() == "multipliers"
 
 
 def test_threads_share_functions_left_out() -> None:

@@ -124,6 +124,8 @@ def test_values_that_only_the_task_reads_are_named() -> None:
     np.testing.assert_array_equal(kg.sweep(pendulum(), design, task, extra="load")["sum"], [11.0, 22.0])
     with raises(kg.SolveError, "load", "extra="):
         kg.sweep(pendulum(), design, task)
+    with raises(kg.SolveError, "extra", 3):
+        kg.sweep(pendulum(), design, task, extra=3)
     with raises(kg.SolveError, "mass", "extra="):
         kg.sweep(pendulum(), design, task, extra=("load", "mass"))
 
@@ -189,7 +191,7 @@ def test_arguments_that_are_wrong_for_all_motions_are_refused() -> None:
     for options, names in (
         ({"method": "magic"}, ("method", "magic", "dopri5")),
         ({"t_eval": [2.0]}, ("t_eval", "2.0")),
-        ({"rtoll": 1e-3}, ("rtoll",)),
+        ({"rtoll": 1e-3}, ("rtoll", "'rtol'")),
         ({"q0": np.zeros((7, 4))}, ("q0", "(7, 4)", "(4,)")),
         ({"parameters": {"m_1": 1.0}}, ("parameters=", "solver.with_parameters")),
         ({"reduce": "height"}, ("height",)),

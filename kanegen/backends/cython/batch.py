@@ -39,14 +39,14 @@ def batch_function(
 
     ``extension``: its path. Raises `BuildError`.
     """
-    if (extension, name) not in _loaded:
-        library = _library(sources, options or CompilerOptions(), name)
-        _loaded[extension, name] = CompiledBatch(library, module, name)
-    return _loaded[extension, name]
+    key = extension, options or CompilerOptions(), name
+    if key not in _loaded:
+        _loaded[key] = CompiledBatch(_library(sources, key[1], name), module, name)
+    return _loaded[key]
 
 
-_loaded: dict[tuple[Path, str], CompiledBatch] = {}
-"""The libraries that this process loaded, by the path of the extension and the name of the function."""
+_loaded: dict[tuple[Path, CompilerOptions, str], CompiledBatch] = {}
+"""What this process loaded, by the path of the extension, options and name of the function."""
 
 
 def _library(sources: Sources, options: CompilerOptions, name: str) -> Path:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import time
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,9 +49,13 @@ class LaneRun:
 
     def __init__(self, library: Any, plan: ManyPlan, addresses: dict[str, int | None]) -> None:
         self._library = library
-        self._indices = array("i", plan.varied), array("i", plan.needed)
-        self._plan = plan
-        pointers = {"varied": _address(self._indices[0]), "needed": _address(self._indices[1])} | addresses
+        self._plan = plan  # keeps the arrays
+        self._made = {
+            "arguments": _columns(plan.arguments),
+            "varied": array("i", plan.varied),
+            "needed": array("i", plan.needed),
+        }
+        pointers = {name: _address(values) for name, values in self._made.items()} | addresses
         pointers |= {name: _address(getattr(plan, name)) for name in _POINTERS if name not in pointers}
         self._many = _Many(
             **pointers,
@@ -86,6 +91,15 @@ class LaneRun:
                 trials = max(1, trials // 2)
             yield
             start = time.perf_counter()
+
+
+def _columns(arrays: Iterable[Array]) -> array[int]:
+    """Address and step of each column of arrays (n,), the same in all rows, or (N, n): ``kg_column`` of kg_rows.h."""
+    columns = []
+    for values in arrays:
+        step = values.strides[0] // values.itemsize if values.ndim == 2 else 0
+        columns += [(values.ctypes.data + values.strides[-1] * k, step) for k in range(values.shape[-1])]
+    return array("q", chain.from_iterable(columns))
 
 
 def _address(values: Any) -> int | None:

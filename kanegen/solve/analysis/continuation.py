@@ -28,6 +28,7 @@ from kanegen.solve.values import (
     names_in,
     number,
     positive,
+    positive_integer,
     real_array,
     require_none,
     shown,
@@ -214,8 +215,7 @@ class Continuable(Trimmable):
         first, end = number(first, "limits[0]"), number(end, "limits[1]")
         if first == end:
             raise SolveError(f"limits are {first!r} and {end!r}; expected two different numbers")
-        if type(max_steps) is not int or max_steps < 1:
-            raise SolveError(f"max_steps is {brief(max_steps)}; expected a positive integer")
+        max_steps = positive_integer(max_steps, "max_steps")
         d, name = self.description, key_name(parameter)
         known = (*d.parameters, *d.inputs)
         require_none([] if name in known else [unknown(name, known, "parameter or input")])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kanegen.arrays import Array
 from kanegen.codegen.description import REACTION, Description
 from kanegen.errors import SolveError
+from kanegen.solve.consistent import functions_of_constraints
 from kanegen.solve.evaluation import Wrench
 from kanegen.solve.feedback.closed_loop import other_inputs
 from kanegen.solve.functions import CompiledFunctions
@@ -78,7 +79,7 @@ def inverse_dynamics(
     tolerance: Any,
 ) -> InverseDynamics:
     """See :meth:`kanegen.Solver.inverse_dynamics`, whose arguments these are; ``values``: parameters and the start."""
-    d, module = functions.description, functions.module
+    d = functions.description
     if not d.path_controls:
         raise SolveError(
             f"inverse dynamics of the model {d.name!r} has no unknowns: it needs inputs that occur in the forces only, "
@@ -86,14 +87,14 @@ def inverse_dynamics(
         )
     reactions = [REACTION + name for name in d.reactions]
     needed = ("control_forces", "kinematics", d.mass, "P", *reactions)
+    functions = functions.having(*needed, *_of_constraints(d))
     functions.require(needed)
     _require_no_states(functions, needed)
     names = d.input_names(d.path_controls)
     inputs = _without_laws(other_inputs(functions, names, r), d)
     motion = _motion_along(functions, values, path, times, inputs, q0)
-    residuals = ["residuals"] if "residuals" in d.functions else []
-    inverse = module.Inverse(d.path_controls)
-    found = inverse.along(functions.prepared, inputs.compiled, *motion, (*reactions, *residuals))
+    others = (*reactions, "residuals") if "residuals" in d.functions else reactions
+    found = functions.module.Inverse(d.path_controls).along(functions.prepared, inputs.compiled, *motion, others)
     _require_evaluated(functions, motion, found, inputs)
     if tolerance is not None:
         positive(tolerance, "path_tolerance", "a positive number, or None")
@@ -109,6 +110,12 @@ def inverse_dynamics(
         freedom=len(names) - found["rank"].astype(int),
         **{name: found[name] for name in _RESULTS},
     )
+
+
+def _of_constraints(d: Description) -> list[str]:
+    """Names of the functions of the constraints that inverse dynamics evaluates."""
+    levels = functions_of_constraints(d) if d.constraints.levels else []
+    return ["J", "b", *levels] if d.constraints.rows else levels
 
 
 def _without_laws(inputs: RunInputs, d: Description) -> RunInputs:

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import math
 import threading
-from array import array as array_of
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
-from operator import index
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, row_count
 from kanegen.backends.protocol import BatchFunction, BatchPlan
 from kanegen.errors import SolveError, brief
 from kanegen.program.catalogue import CATALOGUE
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.values import by_name, known_name, real_array
+from kanegen.solve.values import by_name, known_name, positive_integer, real_array
 
 _PIECE: Final = 1 << 16
 """Rows of one call of compiled code: a multiple of the lanes; between calls, Ctrl-C is noticed."""
@@ -187,7 +184,8 @@ class Batching(Evaluation):
         outputs = self.description.outputs
         if isinstance(name, str) and name in CATALOGUE and name in self._routes and name not in outputs:
             return name
-        known = dict.fromkeys((*self.extension.module.FUNCTIONS, *self.description.unavailable, *CATALOGUE, *outputs))
+        compiled = (name.removeprefix("output:") for name in self.extension.module.FUNCTIONS)
+        known = dict.fromkeys((*compiled, *self.description.unavailable, *CATALOGUE, *outputs))
         name = known_name(name, tuple(known), "function")
         return f"output:{name}" if name in outputs else name
 
@@ -217,7 +215,7 @@ class Batching(Evaluation):
         out: Any,
         threads: int,
     ) -> tuple[list[Array], Failures]:
-        number = thread_count(threads)
+        number = positive_integer(threads, "threads")
         route, varied = self._route(name, parameters)
         t, q, u, r, s = state
         if r is None and route.reads_laws:
@@ -272,18 +270,20 @@ class Route:
 class Arguments:
     """The arguments of a function at N states: arrays (n,), or (N, n) with any strides.
 
-    ``varied``: indices of the parameters in the last array, whose values differ from row to row.
+    ``arrays``: t, q, u, all inputs, and the parameters whose values differ from row to row, if there are some.
+    ``given``: the arrays of the user by name. ``varied``: indices of the parameters in the last one of ``arrays``.
     """
 
     count: int
-    arrays: dict[str, Array]
+    arrays: tuple[Array, ...]
+    given: dict[str, Array]
     varied: tuple[int, ...]
 
     def rows(self, which: NDArray[np.intp]) -> Array:
         """The values of some rows."""
         parts = [
             array[which] if array.ndim == 2 else np.broadcast_to(array, (which.size, array.size))
-            for array in self.arrays.values()
+            for array in self.arrays
         ]
         return np.concatenate(parts, axis=1)
 
@@ -301,6 +301,9 @@ def parameters_of(
     d = functions.description
     given = by_name(parameters, d.parameters, "parameter")
     arrays = {name: _array(value, f"parameter {name}") for name, value in given.items()}
+    for name, array in arrays.items():
+        if array.ndim > 1:
+            raise SolveError(f"parameter {name} has shape {array.shape}; expected a number, or (N,)")
     values = {d.parameters.index(name): float(array) for name, array in arrays.items() if not array.ndim}
     varied = {name: array for name, array in arrays.items() if array.ndim}
     for name, array in varied.items():
@@ -315,34 +318,30 @@ def read_arguments(route: Route, t: Any, q: Any, u: Any, r: Any, s: Any, paramet
     d = route.functions.description
     q, u, r, s = route.functions.arrays_for(route.name, q, u, r, s)
     counts: dict[str, int] = {}
-    arrays = {"t": np.array([t]) if type(t) is float else _times(t, counts)}
-    arrays["q"] = _rows(q, "q", (len(d.coordinates),), d.coordinates, counts)
-    arrays["u"] = _rows(u, "u", (len(d.speeds),), d.speeds, counts)
-    given_r = None
+    given = {"t": np.array([t]) if type(t) is float else _times(t, counts)}
+    given["q"] = _rows(q, "q", (len(d.coordinates),), d.coordinates, counts)
+    given["u"] = _rows(u, "u", (len(d.speeds),), d.speeds, counts)
     if r is not None:
         widths = (len(d.inputs), d.input_layout.state_slots.start, d.input_layout.size)
-        given_r = _rows(r, "r", widths, d.inputs, counts)
+        given["r"] = _rows(r, "r", widths, d.inputs, counts)
     if s is not None and not d.states:
         raise SolveError(f"s is {brief(s)}, but the model {d.name!r} has no states: leave s out")
-    given_s = None if s is None else _rows(s, "s", (len(d.states),), d.states, counts)
-    varied = [_rows(x[:, np.newaxis], f"parameter {key}", (1,), (key,), counts) for key, x in parameters.items()]
-    if len(set(counts.values())) > 1:
-        have = ", ".join(f"{what} has {n}" for what, n in counts.items())
-        raise SolveError(
-            f"the numbers of rows differ: {have}; expected the same number N, or no rows (one value for all)"
-        )
-    count = next(iter(counts.values()), 1)
-    arrays["r"] = _inputs(route, given_r, given_s, count)
+    if s is not None:
+        given["s"] = _rows(s, "s", (len(d.states),), d.states, counts)
+    varied = {f"parameter {name}": values[:, np.newaxis] for name, values in parameters.items()}
+    counts |= {name: len(values) for name, values in varied.items()}
+    count = row_count(counts)
+    arrays = [given["t"], given["q"], given["u"], _inputs(route, given.get("r"), given.get("s"), count)]
     if varied:
-        arrays["parameters"] = np.concatenate(varied, axis=1)
-    return Arguments(count, arrays, tuple(map(d.parameters.index, parameters)))
+        arrays.append(np.concatenate([*varied.values()], axis=1))
+    return Arguments(count, tuple(arrays), given | varied, tuple(map(d.parameters.index, parameters)))
 
 
 def evaluate(route: Route, arguments: Arguments, out: Sequence[Array], threads: int) -> Failures:
     """Evaluate a function into arrays (N, ...), which follow one another. Returns the rows that failed."""
     failed = np.zeros(arguments.count, dtype=np.uint8)
     plan = BatchPlan(
-        arguments=tuple(arguments.arrays.values()),
+        arguments=arguments.arrays,
         results=tuple(out),
         p=route.p,
         varied=np.array(arguments.varied, dtype=np.int32) if arguments.varied else _NO_INDICES,
@@ -377,17 +376,6 @@ def _run(compiled: BatchFunction, plan: BatchPlan, count: int, threads: int) -> 
             stopped.set()
 
 
-def thread_count(threads: Any) -> int:
-    """The number of threads. Raises `SolveError` for anything but a positive integer."""
-    try:
-        number = 0 if isinstance(threads, bool) else index(threads)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise SolveError(f"threads is {brief(threads)}; expected a positive integer")
-    return number
-
-
 def output_arrays(out: Any, shapes: Mapping[str, tuple[int, ...]], arguments: Arguments) -> list[Array]:
     """The arrays of the results (N, ...) by name: new ones, column-major, or those of ``out``, a sequence.
 
@@ -398,12 +386,11 @@ def output_arrays(out: Any, shapes: Mapping[str, tuple[int, ...]], arguments: Ar
         return [np.empty(shape, order="F") for shape in expected.values()]
     if not isinstance(out, tuple | list) or len(out) != len(expected):
         names = ", ".join(f"{name} {shape}" for name, shape in expected.items())
-        raise SolveError(f"out is {brief(out)}; expected {len(expected)} array(s): {names}")
-    others: dict[str, Array] = dict(arguments.arrays)
+        raise SolveError(f"out is {_kind(out)}; expected {len(expected)} array(s): {names}")
+    others = dict(arguments.given)
     for (name, shape), array in zip(expected.items(), out, strict=True):
         if not (isinstance(array, np.ndarray) and array.shape == shape and _is_plain(array) and array.flags.writeable):
-            have = f"an array {array.dtype} {array.shape}" if isinstance(array, np.ndarray) else brief(array)
-            raise SolveError(f"out ({name}) is {have}; expected a writeable, aligned array float64 {shape}")
+            raise SolveError(f"out ({name}) is {_kind(array)}; expected a writeable, aligned array float64 {shape}")
         if _overlaps_itself(array):
             raise SolveError(f"out ({name}) has the strides {array.strides}: several of its entries share memory")
         for other, memory in others.items():
@@ -411,6 +398,14 @@ def output_arrays(out: Any, shapes: Mapping[str, tuple[int, ...]], arguments: Ar
                 raise SolveError(f"out ({name}) shares memory with {other}: give another array, or a copy of {other}")
         others[f"out ({name})"] = array
     return list(out)
+
+
+def _kind(given: Any) -> str:
+    """What was given in place of an array for results, for messages."""
+    if not isinstance(given, np.ndarray):
+        return brief(given)
+    flags = {"read-only": not given.flags.writeable, "not aligned": not given.flags.aligned}
+    return ", ".join([f"an array {given.dtype} {given.shape}", *(flag for flag, holds in flags.items() if holds)])
 
 
 def _inputs(route: Route, r: Array | None, s: Array | None, count: int) -> Array:
@@ -477,24 +472,6 @@ def _rows(value: Any, what: str, widths: tuple[int, ...], names: tuple[str, ...]
     if array.ndim == 2:
         counts[what] = array.shape[0]
     return array
-
-
-def column_addresses(arrays: Iterable[Array], rows: bool = False) -> array_of[int]:
-    """Address and step of the entries of arrays (N, ...), in row-major order.
-
-    Unless all have ``rows``, arrays (n,) are the same in all rows.
-    """
-    addresses: list[int] = []
-    steps: list[int] = []
-    for array in arrays:
-        of_rows = rows or array.ndim == 2
-        step = array.strides[0] // _BYTES if of_rows else 0
-        offsets = [array.__array_interface__["data"][0]]
-        for stride, size in zip(array.strides[of_rows:], array.shape[of_rows:], strict=True):
-            offsets = [offset + stride * k for offset in offsets for k in range(size)]
-        addresses += offsets
-        steps += [step] * len(offsets)
-    return array_of("q", chain.from_iterable(zip(addresses, steps, strict=True)))
 
 
 def _overlaps_itself(array: Array) -> bool:

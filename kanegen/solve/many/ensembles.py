@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from kanegen.errors import SolveError
-from kanegen.progress import ProgressBar, activity
+from kanegen.progress import counting
 from kanegen.solve.consistent import projection_of
 from kanegen.solve.contacts import start_modes, watched_events
 from kanegen.solve.integrate import ATOL, RTOL, STEPPING, Integrable, Options, span_of
-from kanegen.solve.many.batch import Batching, parameters_of, thread_count
+from kanegen.solve.many.batch import Batching, parameters_of
 from kanegen.solve.many.lanes import on_lanes
 from kanegen.solve.many.motions import read_motions, requested_times
 from kanegen.solve.many.reductions import reduction
@@ -22,7 +22,7 @@ from kanegen.solve.many.results import Ensemble, Results
 from kanegen.solve.many.single import Runs, work
 from kanegen.solve.many.threads import run_all
 from kanegen.solve.solution import IntegrationInterrupted
-from kanegen.solve.values import initial_time, known_name, positive, state_components
+from kanegen.solve.values import initial_time, known_name, positive, positive_integer, state_components
 
 _OPTIONS: Final = (
     *("step", "first_step", "max_step", "max_steps", "events", "modes"),
@@ -103,9 +103,11 @@ class Ensembles(Integrable, Batching):
             motions that were completed.
         """
         rtol, atol = self._tolerances(rtol, atol, options.get("control", False))
-        own = {known_name(name, _OPTIONS, "option"): value for name, value in options.items()}
-        common = {"method": method, "rtol": rtol, "atol": atol, "start_tolerance": start_tolerance, **own}
-        number, t_start = thread_count(threads), initial_time(self.description, self.initial)
+        own = inspect.getfullargspec(self.integrate_many)
+        for name in options:
+            known_name(name, (*own.args[1:], *own.kwonlyargs, *_OPTIONS), "argument")
+        common = {"method": method, "rtol": rtol, "atol": atol, "start_tolerance": start_tolerance, **options}
+        number, t_start = positive_integer(threads, "threads"), initial_time(self.description, self.initial)
         span = span_of(t_span, t_start)
         _check(self, common, progress)
         times = None if t_eval is None else requested_times(t_eval, *span)
@@ -119,8 +121,6 @@ class Ensembles(Integrable, Batching):
         if not options.get("control"):
             self._run_inputs(motions.r.sample)  # raises an error for inputs that no motion can use
         reduced = reduction(functions, reduce)
-        if reduced is not None:
-            solver = solver._running(reduced.function)
         runs = Runs(solver, motions, span, times, reduced, common)
         return _integrate(runs, number, progress)
 
@@ -159,7 +159,7 @@ def _integrate(runs: Runs, threads: int, progress: Any) -> Ensemble:
     stopped, rows = threading.Event(), iter(range(count))
     number = max(1, min(threads, count))
     workers = [work(runs, results, rows, stopped) if lanes is None else lanes.run.work() for _ in range(number)]
-    with _reporting(d.name, count, progress) as call:
+    with counting(progress, d.name, f"integrating {count} motions of {d.name!r}", count, "motions") as call:
         interrupt = run_all(workers, stopped, lambda: call(int(results.completed.sum())))
     if lanes is not None:
         lanes.explain(runs, results)
@@ -169,16 +169,3 @@ def _integrate(runs: Runs, threads: int, progress: Any) -> Ensemble:
         message = f"stopped after {done} of {count} motions; these are in .solution of this exception"
         raise IntegrationInterrupted(message, ensemble) from interrupt
     return ensemble
-
-
-@contextmanager
-def _reporting(name: str, count: int, progress: Any) -> Iterator[Callable[[int], Any]]:
-    """A function of the number of motions that are done, which shows it."""
-    if progress is True:
-        with ProgressBar(name, 0, count, f"{{:.0f}} of {count} motions") as bar:
-            yield bar
-    elif progress:
-        yield progress
-    else:
-        with activity(f"integrating {count} motions of {name!r}"):
-            yield lambda done: None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -22,10 +21,10 @@ from kanegen.solve.consistent import start_state
 from kanegen.solve.contacts import watched_events
 from kanegen.solve.inputs import RunInputs
 from kanegen.solve.integrate import stopped_at
-from kanegen.solve.many.batch import column_addresses, parameters_of
+from kanegen.solve.many.batch import parameters_of
 from kanegen.solve.many.motions import Motions
 from kanegen.solve.many.reductions import REDUCTIONS
-from kanegen.solve.many.results import Results
+from kanegen.solve.many.results import Results, is_success
 from kanegen.solve.many.single import Runs
 from kanegen.solve.solution import Outcome
 from kanegen.solve.values import by_array, state_arrays
@@ -36,17 +35,18 @@ _ON_LANES: Final = ("method", "rtol", "atol", "start_tolerance", "first_step", "
 
 @dataclass(frozen=True)
 class LaneWork:
-    """An ensemble on ``lanes`` lanes in each thread, and the arrays that it reads and writes besides the results."""
+    """An ensemble on ``lanes`` lanes in each thread.
+
+    ``cause`` (N,): the status of a right-hand side that failed.
+    """
 
     lanes: int
     run: ManyRun
     cause: NDArray[np.int64]
-    arguments: list[Array]
 
     def explain(self, runs: Runs, results: Results) -> None:
         """Note the reasons of the motions that failed, after the run."""
-        good = Outcome.FINISHED.code, Outcome.TERMINAL_EVENT.code
-        for row in np.flatnonzero(results.completed & ~np.isin(results.status, good)).tolist():
+        for row in np.flatnonzero(results.completed & ~is_success(results.status)).tolist():
             status, cause = int(results.status[row]), int(self.cause[row])
             if status == Outcome.REFUSED.code:
                 results.reasons[row] = runs.complaint(row)
@@ -62,7 +62,10 @@ def on_lanes(runs: Runs, results: Results) -> LaneWork | None:
     """The work of an ensemble on lanes; None for models, options and inputs that need a run for each motion."""
     if not _is_smooth(runs):
         return None
-    solver, reduction, options = runs.solver, runs.reduction, runs.options
+    reduction, options = runs.reduction, runs.options
+    if reduction is not None:  # the module of a part has neither contacts nor events
+        runs = replace(runs, solver=runs.solver._running(reduction.function))
+    solver = runs.solver
     inputs = solver._run_inputs(runs.motions.r.sample)
     if not _is_constant(inputs, len(solver.description.inputs)):
         return None
@@ -70,19 +73,21 @@ def on_lanes(runs: Runs, results: Results) -> LaneWork | None:
     integrator = solver.extension.many(function, options["method"], quantity)
     if integrator is None:
         return None
-    arrays, cause = _argument_arrays(runs, inputs), np.zeros(runs.motions.count, dtype=np.int64)
-    plan = _plan(runs, results, column_addresses(arrays), cause, quantity)
-    return LaneWork(integrator.lanes, integrator.run(plan), cause, arrays)
+    cause = np.zeros(runs.motions.count, dtype=np.int64)
+    plan = _plan(runs, results, _arguments(runs, inputs), cause, quantity)
+    return LaneWork(integrator.lanes, integrator.run(plan), cause)
 
 
-def _argument_arrays(runs: Runs, inputs: RunInputs) -> list[Array]:
+def _arguments(runs: Runs, inputs: RunInputs) -> tuple[Array, ...]:
     """The states at the start, all inputs, and the parameters that vary: arrays (n,) or (N, n)."""
     d, motions = runs.solver.description, runs.motions
     varied = (motions.parameters.value[name][:, np.newaxis] for name in motions.parameters.varied)
-    return [*_starts(runs), _input_table(d, motions, inputs), *varied]
+    return (*_starts(runs), _input_table(d, motions, inputs), *varied)
 
 
-def _plan(runs: Runs, results: Results, arguments: array[int], cause: NDArray[np.int64], quantity: str) -> ManyPlan:
+def _plan(
+    runs: Runs, results: Results, arguments: tuple[Array, ...], cause: NDArray[np.int64], quantity: str
+) -> ManyPlan:
     solver, options, reduction = runs.solver, runs.options, runs.reduction
     d, tolerance = solver.description, options["start_tolerance"]
     functions, varied = parameters_of(solver._functions, runs.motions.parameters.value)

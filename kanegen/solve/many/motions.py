@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, row_count
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError, brief
 from kanegen.solve.values import by_name, number, real_array
@@ -71,12 +71,7 @@ def read_motions(d: Description, state: Sequence[Any], r: Any, parameters: Any) 
     q0, u0, s0 = (_of_state(value, *kind, counts) for value, kind in zip(state, kinds, strict=True))
     named = _by_name({} if parameters is None else parameters, "parameter", d.parameters, counts)
     inputs = _of_inputs(r, d, counts)
-    if len(set(counts.values())) > 1:
-        have = ", ".join(f"{what} has {n}" for what, n in counts.items())
-        raise SolveError(
-            f"the numbers of rows differ: {have}; expected the same number N, or no rows (one value for all)"
-        )
-    return Motions(next(iter(counts.values()), 1), q0, u0, s0, inputs, named)
+    return Motions(row_count(counts), q0, u0, s0, inputs, named)
 
 
 def _of_state(value: Any, what: str, kind: str, names: tuple[str, ...], counts: dict[str, int]) -> Argument:

@@ -60,7 +60,7 @@ def reduction(functions: CompiledFunctions, given: Any) -> Reduction | None:
     state = (*d.coordinates, *d.speeds, *d.states)
     if name in state:
         return Reduction(kind, name, state.index(name), "")
-    scalars = [key for key, spec in CATALOGUE.items() if spec.shape == () and d.has(key)]
+    scalars = [key for key, spec in CATALOGUE.items() if spec.attribute and spec.shape == () and d.has(key)]
     known = (*state, *(key for key, shape in d.outputs.items() if shape == ()), *scalars)
     if name in d.outputs and d.outputs[name] != ():
         raise SolveError(f"reduce names the output {name!r} of shape {d.outputs[name]}; expected one number")

@@ -12,6 +12,11 @@ from kanegen.codegen.description import Description
 from kanegen.solve.solution import Outcome
 
 
+def is_success(status: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each motion reached the end of the span or a terminal event, (N,)."""
+    return np.isin(status, [outcome.code for outcome in Outcome if outcome.is_success])
+
+
 @dataclass(frozen=True)
 class Failure:
     """A motion that did not reach its end: its ``index``, the time ``t`` (s) where it stopped, and the ``reason``."""
@@ -66,8 +71,7 @@ class Ensemble:
     @property
     def success(self) -> NDArray[np.bool_]:
         """Whether each motion reached the end of the span or a terminal event, (N,)."""
-        ends = [Outcome.FINISHED.code, Outcome.TERMINAL_EVENT.code]
-        return self.completed & np.isin(self.status, ends)
+        return self.completed & is_success(self.status)
 
     def __repr__(self) -> str:
         count, done = len(self.status), int(self.completed.sum())

@@ -275,7 +275,7 @@ def _multipliers(curves: Curves) -> tuple[str, ...]:
     if curves.solution.reference is None:
         return ()
     d = curves.solution.solver.description
-    return ("multipliers",) if "multipliers" in d.functions and d.constraints.rows else ()
+    return ("multipliers",) if d.has("multipliers") and d.constraints.rows else ()
 
 
 GROUPS: Mapping[str, Callable[[Curves], list[Curve]]] = {

@@ -86,7 +86,7 @@ class Solution:
     @property
     def success(self) -> bool:
         """Whether the end of the span, or a terminal event, was reached."""
-        return self.status in (Outcome.FINISHED, Outcome.TERMINAL_EVENT)
+        return self.status.is_success
 
     # -- quantities along the motion ------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +49,11 @@ class Outcome(Enum):
     def advice(self) -> str:
         """The message of the status in C."""
         return self.code.message
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the end of the span, or a terminal event, was reached."""
+        return self in (Outcome.FINISHED, Outcome.TERMINAL_EVENT)
 
     @classmethod
     def from_code(cls, code: int) -> Outcome:
@@ -334,9 +338,11 @@ class _PlainValues(FrozenMapping[str, Any]):
     def __init__(self, given: Callable[[], Mapping[str, Any]]) -> None:
         self._given = given
 
-    @cached_property
-    def _items(self) -> dict[str, Any]:  # type: ignore[override]
-        return {name: plain_value(value) for name, value in self._given().items() if value is not None}
+    def __getattr__(self, name: str) -> Any:
+        if name != "_items":
+            raise AttributeError(name)
+        self._items = {name: plain_value(value) for name, value in self._given().items() if value is not None}
+        return self._items
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FrozenMapping, (self._items,)

@@ -280,7 +280,7 @@ def test_no_bar_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
     with ProgressBar("track", 0.0, 2.0, clock=lambda: now[0]) as bar:
         now[0] = 1.0
         bar(1.0)
-    assert solver().integrate((0.0, 1.0), Q, U, progress=True).success
+    assert solver().integrate((0.0, 1.0), Q, U, progress=np.True_).success
     assert capsys.readouterr() == ("", "")
 
 

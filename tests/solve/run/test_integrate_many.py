@@ -132,13 +132,16 @@ def test_wrong_arguments_are_refused() -> None:
     refused("t_eval", "1.5", t_eval=[0.5, 1.5])
     refused("t_eval", "sorted", t_eval=[0.5, 0.4])
     refused("threads", 0, threads=0)
-    refused("option", "dense_output", dense_output=True)
+    refused("argument", "dense_output", dense_output=True)
+    refused("'rtoll'", "'rtol'", rtoll=1e-6)
     refused("method", "euler", method="euler")
     refused("rtol", "-1", rtol=-1)
     refused("atol", "(3,)", "(4,)", atol=[1e-6] * 3)
     refused("reduce", "3", reduce=3)
     refused("reduction", "'mean'", reduce=("mean", "energy"))
     refused("energi", "energy", reduce=("max", "energi"))
+    for arrays in ("rhs", "residuals", "Q"):  # not one number
+        refused(f"'{arrays}'", "energy", reduce=("max", arrays))
     refused("event", "caugth", events=["caugth"])
     refused("progress", "7", progress=7)
 
@@ -158,7 +161,7 @@ def test_the_bar_counts_motions(capsys: pytest.CaptureFixture[str]) -> None:
         bar(7)
     assert "7 of 50 motions" in screen.file.getvalue()
     solver, (q, u) = wall_pendulum(), pendulum_starts(1)
-    assert solver.integrate_many((0.0, 0.1), q, u, progress=True).success.all()
+    assert solver.integrate_many((0.0, 0.1), q, u, progress=np.True_).success.all()
     assert capsys.readouterr() == ("", "")
 
 
