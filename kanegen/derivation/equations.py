@@ -251,8 +251,8 @@ class Equations:
         Raises
         ------
         BuildError
-            If the model has loads in u', no bodies, velocities not written as sums of multiples of speeds, redundant
-            constraints or a speed that moves no mass.
+            If the model has loads in u', no bodies, velocities of bodies that are not written as sums of multiples of
+            speeds, redundant constraints or a speed that moves no mass.
         """
         graph, system = self.graph, self.articulated()
         terms = stabilizing_terms(graph, self.constraints) if stabilized else [[]] * len(system.loops.rows)
@@ -270,7 +270,7 @@ class Equations:
         return self._eliminated
 
     def _articulated(self, limit: float) -> ArticulatedSystem:
-        name, reason = self.model.name, "a velocity is not written as a sum of multiples of speeds"
+        name, reason = self.model.name, "the velocity of a body is not written as a sum of multiples of speeds"
         if self.model.is_accelerated:
             reason = f"the loads on {', '.join(self.model.accelerated_loads)} depend on accelerations"
         elif not self.bodies:

@@ -98,7 +98,12 @@ def close(found: Array, expected: Array, tolerance: float) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * max(1.0, np.abs(expected).max()))
 
 
-FUNCTIONS = (("reduced", "contacts"), ("reduced", "contacts_general"), ("pseudoinverse", "contacts"))
+FUNCTIONS = (
+    ("reduced", "contacts"),
+    ("reduced", "contacts_general"),
+    ("articulated", "contacts"),
+    ("pseudoinverse", "contacts"),
+)
 
 
 @pytest.mark.parametrize(("form", "name"), FUNCTIONS)
@@ -150,7 +155,7 @@ def test_multipliers_act_in_every_function() -> None:
     reference, r = free(), [*STATE["r"], *LAMBDA]
     force = reference.P + reference.W.T @ LAMBDA
     a = reference.solve(force, reference.b)
-    for form in ("reduced", "nonminimal", "range_space", "pseudoinverse", "canonical"):
+    for form in ("reduced", "nonminimal", "range_space", "articulated", "pseudoinverse", "canonical"):
         program = program_of(form)
         close(value(program, "rhs", r=r)[4:], a, SOLVE)
         close(value(program, "P", r=r), force, EVALUATION)

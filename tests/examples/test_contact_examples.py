@@ -32,10 +32,11 @@ BLOCK_CASES: dict[str, dict[str, float]] = {
 }
 
 
-@pytest.mark.parametrize("changes", BLOCK_CASES.values(), ids=BLOCK_CASES)
-def test_blocks_switch_at_the_exact_times(changes: dict[str, float]) -> None:
+@pytest.mark.parametrize(("case", "form"), [*((case, "auto") for case in BLOCK_CASES), ("other blocks", "articulated")])
+def test_blocks_switch_at_the_exact_times(case: str, form: str) -> None:
+    changes = BLOCK_CASES[case]
     options = {"mu_s": 1.5} if "mu_s" in changes else {}
-    solver = solver_for("stick_slip_blocks", **options).with_parameters(**changes)
+    solver = solver_for("stick_slip_blocks", form, **options).with_parameters(**changes)
     solution = solver.integrate((0.0, 20.0), (0.0, 0.0), (0.0, 0.0), rtol=1e-11, atol=1e-13)
     exact = exact_events({**BLOCKS, **changes}, 20.0)
     for block in (1, 2):

@@ -51,24 +51,25 @@ class ArticulatedSystem:
 def articulated_system(
     system: System, bodies: Sequence[Body], powers: Iterable[Power], loops: Loops, limit: float
 ) -> ArticulatedSystem | None:
-    """The eliminated system; None if a velocity is not written as a sum of multiples of speeds.
+    """The eliminated system; None if the velocity of a body is not written as a sum of multiples of speeds.
 
-    ``powers`` are the active forces and the inertia forces at u' = 0. Raises ZeroDivisionError, with the speed or the
-    multiplier as its argument, if a speed moves no mass or the constraints are redundant, and FillInError if more
-    than ``limit`` entries of matrices are computed.
+    ``powers`` are the active forces and the inertia forces at u' = 0; what they are conjugate to, such as a rate in a
+    contact, can be nonlinear in the speeds. Raises ZeroDivisionError, with the speed or the multiplier as its argument,
+    if a speed moves no mass or the constraints are redundant, and FillInError if more than ``limit`` entries of
+    matrices are computed.
     """
     weights, forces = body_weights(system, bodies), Terms()
     for velocity, force in powers:
         forces[velocity] = forces[velocity] + force if velocity in forces else force
-    bodily = [*forces, *(x for pair in weights for x in pair)]
+    moving = [x for pair in weights for x in pair]
     residuals = [row.residual for row in loops.rows if row.residual is not None]
-    recursion = velocity_recursion(bodily, system.u, system.partials, residuals)
-    if not _is_linear(recursion, bodily, system.u):
+    recursion = velocity_recursion([*forces, *moving], system.u, system.partials, residuals)
+    if not _is_linear(recursion, moving, system.u):
         return None
-    moving = {pair: weight for pair, weight in weights.items() if all(x in recursion.terms for x in pair)}
-    factor = eliminated(system.graph, recursion, moving, system.u, loops, limit)
+    weights = {pair: weight for pair, weight in weights.items() if all(x in recursion.terms for x in pair)}
+    factor = eliminated(system.graph, recursion, weights, system.u, loops, limit)
     acting = {x: force for x, force in forces.items() if x in recursion.terms}
-    return ArticulatedSystem(factor, acting, system.u, loops, _couplings(recursion, moving, system.u))
+    return ArticulatedSystem(factor, acting, system.u, loops, _couplings(recursion, weights, system.u))
 
 
 def _is_linear(recursion: Recursion, velocities: Iterable[Node], speeds: Sequence[Node]) -> bool:

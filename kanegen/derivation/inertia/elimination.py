@@ -15,7 +15,8 @@ multiplier follows all speeds that it touches, and its pivot is negative where t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -87,19 +88,19 @@ class SparseFactor:
         """
         f, zero = dict(right), self.graph.zero
 
-        def spread(value: Node, terms: Terms) -> None:
+        def spread(value: Node, terms: Terms, add: Callable[[Node, Node], Node] = operator.add) -> None:
             for operand, factor in () if value.is_zero else terms.items():
-                f[operand] = f.get(operand, zero) + factor * value
+                f[operand] = add(f.get(operand, zero), factor * value)
 
         for step in self.steps:
             match step:
                 case Substitution():
                     spread(f.pop(step.component, zero), step.terms)
                 case Pivot():
-                    spread(-f.get(step.unknown, zero), step.row)
+                    spread(f.get(step.unknown, zero), step.row, operator.sub)
                 case Dependent():
                     known = f.get(step.multiplier, zero) * step.reciprocal
-                    spread(-known, step.row)
+                    spread(known, step.row, operator.sub)
                     spread(f.get(step.speed, zero), step.terms)
                     f[step.speed] = known
         return f

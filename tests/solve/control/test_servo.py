@@ -57,6 +57,22 @@ def test_the_servo_constraints_follow_their_desired_dynamics(resolution: str, se
     assert np.abs(state.deviation(state.reference(tau).udot, tau)).max() < SERVO_LAW
 
 
+def test_controls_work_with_the_articulated_form() -> None:
+    """The controls are those of the other forms, and under them the accelerations of the form are the oracle's."""
+    state = plant(0)
+    solver = kg.build(
+        state.model,
+        form="articulated",
+        stabilization=kg.Baumgarte(3.0, 3.0),
+        functions=("rhs", "servo"),
+        backend="interpreted",
+    )
+    tau = solver.control(*at(state), y=Y, r=state.r)
+    assert tau == pytest.approx(rod_solver().control(*at(state), y=Y, r=state.r), rel=SERVO_LAW)
+    _, udot = solver.rhs(*at(state), state.inputs(tau))
+    assert udot == pytest.approx(state.reference(tau).udot, rel=SERVO_LAW)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_free_vector_acts_in_the_null_space_only(seed: int) -> None:
     state, solver = plant(seed), rod_solver()
