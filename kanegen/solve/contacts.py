@@ -406,7 +406,9 @@ def _event_index(item: Any, known: tuple[EventLabel, ...], problems: list[str]) 
 
 def start_modes(module: Evaluator, modes: Mapping[str, str] | None) -> dict[int, int]:
     """Index of contact -> code of its mode. Raises `SolveError` for names and modes that do not exist."""
-    named = by_name({} if modes is None else modes, module.CONTACTS, "contact")
+    if modes is None:
+        return {}
+    named = by_name(modes, module.CONTACTS, "contact")
     given = {name: key_name(mode) for name, mode in named.items()}
     wrong = [f"{name}: {unknown(mode, MODES, 'mode')}" for name, mode in given.items() if mode not in MODES]
     require_none(wrong, "modes: ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -559,6 +559,14 @@ class Integrable(Evaluation):
 
     def _run_inputs(self, r: Any) -> RunInputs:
         """The inputs ``r`` of a run; inputs that no function of the run reads need no value."""
+        return self._default_inputs if r is None and not self.description.laws else self._described_inputs(r)
+
+    @cached_property
+    def _default_inputs(self) -> RunInputs:
+        """The constant inputs of runs without ``r``, made once: that takes a tenth of the time of a short run."""
+        return self._described_inputs(None)
+
+    def _described_inputs(self, r: Any) -> RunInputs:
         functions = self._functions
         return run_inputs(functions.module, self.description, r, self._inputs_needed(), functions.law_values)
 
