@@ -115,7 +115,9 @@ class Impulse(NamedTuple):
 def check_contact_values(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any) -> None:
     """Raise `SolveError` listing the values in contact laws that are out of range with the solver's parameters."""
     entries = functions.description.contacts.values
-    values = functions.get("contact_values").value(t, q, u, r).tolist() if entries else []
+    if not entries:
+        return
+    values = functions.get("contact_values").value(t, q, u, r).tolist()
     problems = [
         f"{entry.name} = {value:.6g}: expected {entry.expected}"
         for entry, value in zip(entries, values, strict=True)
