@@ -23,7 +23,7 @@ from kanegen.solve.many.threads import run_all
 from kanegen.solve.run.integrate import Integrable
 from kanegen.solve.run.options import ATOL, RTOL, STEPPING, Options, span_of
 from kanegen.solve.solution import IntegrationInterrupted
-from kanegen.solve.values import known_name, positive, state_components
+from kanegen.solve.values import initial_time, known_name, positive, state_components
 
 _OPTIONS: Final = (
     *("step", "first_step", "max_step", "max_steps", "events", "modes"),
@@ -106,7 +106,8 @@ class Ensembles(Integrable, Batching):
         rtol, atol = self._tolerances(rtol, atol, options.get("control", False))
         own = {known_name(name, _OPTIONS, "option"): value for name, value in options.items()}
         common = {"method": method, "rtol": rtol, "atol": atol, "start_tolerance": start_tolerance, **own}
-        number, span = thread_count(threads), span_of(t_span, self._start_time)
+        number, t_start = thread_count(threads), initial_time(self.description, self.initial)
+        span = span_of(t_span, t_start)
         _check(self, common, progress)
         times = None if t_eval is None else requested_times(t_eval, *span)
         motions = read_motions(self.description, (q0, u0, s0), r, parameters)

@@ -66,7 +66,7 @@ def _progress(name: str, t0: float, t1: float, progress: Any) -> AbstractContext
     """A context with the function of the time that shows the progress of a run, or None; see `Solver.integrate`."""
     if not progress:
         return activity(f"integrating {name!r}")
-    return ProgressBar(name, t0, t1) if progress is True else nullcontext(progress)
+    return nullcontext(progress) if callable(progress) else ProgressBar(name, t0, t1)
 
 
 class Integrable(Evaluation):
