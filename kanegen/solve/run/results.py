@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from kanegen.arrays import Array
 from kanegen.backends.protocol import Evaluator
@@ -22,7 +22,6 @@ from kanegen.solve.solution import (
     Outcome,
     RunRecord,
     Solution,
-    SolverReference,
     Statistics,
     conflict_message,
     inputs_of_run,
@@ -37,24 +36,10 @@ class RunFields:
 
     def __init__(self, problem: Problem, span: tuple[float, float], options: Options, result: Any) -> None:
         self._problem, self._span, self._options, self._result = problem, span, options, result
+        self.t, self.q, self.u, self.s = result.t, result.q, result.u, result.s
+        self.reference = problem.solver
         # Not later, because it can call functions of the user.
         self.control = None if problem.loop is None else problem.loop.record(result, self.dense)
-
-    @property
-    def t(self) -> Array:
-        return cast(Array, self._result.t)
-
-    @property
-    def q(self) -> Array:
-        return cast(Array, self._result.q)
-
-    @property
-    def u(self) -> Array:
-        return cast(Array, self._result.u)
-
-    @property
-    def s(self) -> Array:
-        return cast(Array, self._result.s)
 
     @property
     def status(self) -> Outcome:
@@ -110,10 +95,6 @@ class RunFields:
     def _inputs(self) -> Array:
         state = self.q, self.u, self.s
         return inputs_of_run(self._problem, self.t, state, self.contacts, self.control)
-
-    @property
-    def reference(self) -> SolverReference:
-        return self._problem.solver
 
     @property
     def _module(self) -> Evaluator:
