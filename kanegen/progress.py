@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final
 
 from kanegen.display import escape
@@ -21,16 +21,17 @@ _IDLE: Final = 2.0
 """Seconds without an activity after which nobody looks any more."""
 
 
-@contextmanager
-def activity(text: str, delay: float = DELAY) -> Iterator[None]:
+def activity(text: str, delay: float = DELAY) -> AbstractContextManager[None]:
     """Name what happens inside, for example ``"compiling 'pendulum'"``, if it takes longer than ``delay`` seconds.
 
     Activities can be nested, and take place in several threads: all present ones are named. In a terminal the line
     disappears at the end; in a notebook it stays.
     """
-    if not _is_watched():
-        yield
-        return
+    return _named(text, delay) if _is_watched() else nullcontext()
+
+
+@contextmanager
+def _named(text: str, delay: float) -> Iterator[None]:
     token = _line.enter(text, delay)
     try:
         yield

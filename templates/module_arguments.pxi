@@ -36,6 +36,19 @@ cdef inline object _new_vector(npy_intp n):
     return PyArray_SimpleNew(1, &n, NPY_DOUBLE)
 
 
+cdef object _joined(list vectors):
+    """One vector with the values of several, which are float64 and C-contiguous."""
+    cdef npy_intp n = 0
+    for vector in vectors:
+        n += PyArray_DIM(<PyArrayObject *>vector, 0)
+    result = _new_vector(n)
+    n = 0
+    for vector in vectors:
+        memcpy(_data(result) + n, _data(vector), PyArray_DIM(<PyArrayObject *>vector, 0) * sizeof(double))
+        n += PyArray_DIM(<PyArrayObject *>vector, 0)
+    return result
+
+
 cdef str _shown(object value):
     """The value in a message, shortened; integers of thousands of digits have no text."""
     try:
@@ -115,15 +128,17 @@ cdef object _require_prepared(object value):
 
 
 cdef object _require_function(object value):
-    _require_type(value, Function, "function", "Function(name, prepared)")
+    if not isinstance(value, Function):
+        _require_type(value, Function, "function", "Function(name, prepared)")
 
 
 cdef object _require_inputs(object value):
     """Raise SolveError for inputs that were not made by a method of Inputs."""
+    if isinstance(value, Inputs) and not ((<Inputs>value).kind == INPUT_CONSTANT and (<Inputs>value).source is None):
+        return None
     advice = f"Inputs.constant(r) ({len(INPUTS)} values), Inputs.table, piecewise, compiled or python"
     _require_type(value, Inputs, "inputs", advice)
-    if (<Inputs>value).kind == INPUT_CONSTANT and (<Inputs>value).source is None:
-        raise SolveError(f"inputs have no values; make them by {advice}")
+    raise SolveError(f"inputs have no values; make them by {advice}")
 
 
 cdef object _as_array(object value, str what):

@@ -23,10 +23,22 @@ cdef double *_grow(Buffer *buffer, size_t n) noexcept nogil:
     return buffer.data + buffer.count - n
 
 
-cdef object _to_array(const Buffer *buffer, tuple shape):
-    array = numpy.empty(shape)
+cdef object _to_array(const Buffer *buffer, npy_intp n, npy_intp width=-1, npy_intp depth=-1):
+    """The values as an array (n,), (n, width) or (n, width, depth)."""
+    cdef npy_intp[3] shape = [n, width, depth]
+    array = PyArray_SimpleNew(1 + (width >= 0) + (depth >= 0), shape, NPY_DOUBLE)
     if buffer.count:
         memcpy(_data(array), buffer.data, buffer.count * sizeof(double))
+    return array
+
+
+cdef object _stored_columns(const Buffer *buffer, npy_intp width, npy_intp first, npy_intp n):
+    """The ``n`` columns from ``first`` on of the rows of ``width`` values, as an array (n_rows, n)."""
+    cdef npy_intp[2] shape = [buffer.count // width, n]
+    cdef npy_intp i
+    array = PyArray_SimpleNew(2, shape, NPY_DOUBLE)
+    for i in range(shape[0] if n else 0):
+        memcpy(_data(array) + i * n, buffer.data + i * width + first, n * sizeof(double))
     return array
 
 
@@ -266,7 +278,7 @@ cdef class Control:
         first sample acts comes first.
         """
         cdef ControlLoop *c = &self.loop
-        rows = _to_array(&c.samples, (c.samples.count // (c.n + 2), c.n + 2))
+        rows = _to_array(&c.samples, c.samples.count // (c.n + 2), c.n + 2)
         if self.delay > 0.0:
             before = numpy.concatenate([[numpy.nan, -numpy.inf], self.arrays[0]])
             rows = numpy.vstack([before, rows])

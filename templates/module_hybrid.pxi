@@ -138,15 +138,15 @@ cdef class HybridRun(Run):
         h.contacts.prefer_present = 0
         return status
 
-    cdef object outcome(self, int status):
-        result = Run.outcome(self, status)
+    cdef RunResult outcome(self, int status):
+        cdef RunResult result = Run.outcome(self, status)
         n_q, n_u, n_c = MODEL.n_q, MODEL.n_u + N_S, MODEL.n_contacts
         width = 3 + n_q + 2 * n_u + MODEL.n_rows
-        phases = _to_array(&self.host.phases, (self.host.n_phases, 1 + 3 * n_c))
+        phases = _to_array(&self.host.phases, self.host.n_phases, 1 + 3 * n_c)
         result.hybrid = HybridRecords(
-            events=_to_array(&self.host.records, (self.host.records.count // width, width)),
+            events=_to_array(&self.host.records, self.host.records.count // width, width),
             phases=phases[:, :1 + n_c],
-            forces=self.forces(result.t, result.y, phases),
+            forces=self.forces(phases),
         )
         if self.error is not None:  # for example from a Python input during the computation of the forces
             result.error, result.status = self.error, KG_INTERRUPTED
@@ -160,12 +160,13 @@ cdef class HybridRun(Run):
             result.culprit = f"event {EVENTS[self.hybrid.culprit_event]!r}"
         return result
 
-    cdef object forces(self, times, states, phases):
+    cdef object forces(self, phases):
         """Multipliers of the contact rows (n_t, n_rows) at the stored times, in the modes of the run."""
-        cdef size_t i, n_t = times.size, width = phases.shape[1], place
+        cdef size_t i, n_t = self.host.t.count, width = phases.shape[1], place
         cdef int n_rows = MODEL.n_rows, n_c = MODEL.n_contacts, k
         cdef const double *row
-        cdef const double *y = _data(states)
+        cdef const double *t = self.host.t.data
+        cdef const double *y = self.host.y.data
         cdef double *rows
         result = numpy.zeros((n_t, n_rows))
         modes = numpy.zeros(n_c + 1, dtype=numpy.intc)
@@ -174,13 +175,13 @@ cdef class HybridRun(Run):
             return result
         rows = <double *>_data(result)
         for i in range(n_t):
-            self.recall(_data(times)[i])
+            self.recall(t[i])
             place = <size_t>self.host.places.data[i]
             row = _data(phases) + place * width
             for k in range(n_c):
                 mode[k] = <int>row[1 + k]
             if not kg_module_hybrid_forces(
-                &self.hybrid, mode, row + 1 + n_c, _data(times)[i], y + i * self.n, rows + i * n_rows
+                &self.hybrid, mode, row + 1 + n_c, t[i], y + i * self.n, rows + i * n_rows
             ) >= 0:
                 for k in range(n_rows):
                     rows[i * n_rows + k] = float("nan")

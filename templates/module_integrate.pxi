@@ -36,10 +36,9 @@ def integrate(
     _read_options(&options, method, step, first_step, max_step, max_steps)
     if progress is not None and not callable(progress):
         raise SolveError(f"progress is {_shown(progress)}; expected something to call as progress(t), or None")
-    events = list(range(MODEL.n_events)) if events is None else events
+    events = range(MODEL.n_events) if events is None else _listed(events, "events")
 {% if has.events %}
-    _, n_events = _indices(events, MODEL.n_events, "events")
-    run = (HybridRun if CONTACTS or n_events else Run)(function, inputs, options.method)
+    run = (HybridRun if CONTACTS or events else Run)(function, inputs, options.method)
 {% else %}
     run = Run(function, inputs, options.method)
 {% endif %}
@@ -102,7 +101,7 @@ cdef object _state_at_start(Function function, tuple controls, object q0, object
     _check_finite(q, COORDINATES, "q0")
     _check_finite(u, speeds, "u0")
     _check_finite(s, STATES, "s0")
-    y0 = numpy.concatenate([q, u, s, *[(<Control>control).start for control in controls]])
+    y0 = _joined([q, u, s, *[(<Control>control).start for control in controls]])
     if y0.size != function.n_out:
         raise SolveError(
             f"the state of {function.name} has {function.n_out} values; q0, u0, s0 and the start of control have {y0.size}"

@@ -250,52 +250,68 @@ cdef class Run:
             elapsed = kg_module_seconds() - start
         return status
 
-    cdef object outcome(self, int status):
-        cdef kg_statistics *s = &self.stepper.statistics
+    cdef RunResult outcome(self, int status):
+        cdef RunResult result = RunResult.__new__(RunResult)
         cdef RunHost *h = &self.host
-        rhs_status = self.stepper.rhs_status if status == KG_RHS_FAILED else 0
+        cdef npy_intp n_steps = h.steps.count // 2, first_state = self.function.n_out - N_S
+        cdef npy_intp n_u = min(<npy_intp>MODEL.n_u, first_state - MODEL.n_q)  # the reduced form has fewer momenta
+        result.rhs_status = self.stepper.rhs_status if status == KG_RHS_FAILED else 0
         if self.error is not None:
             status = KG_INTERRUPTED
         elif status == STATUS_NO_MEMORY:
             status, self.error = KG_INTERRUPTED, MemoryError("no memory is left for more steps")
-        n_steps = h.steps.count // 2
-        steps = _to_array(&h.steps, (n_steps, 2))
-        last = numpy.empty(self.n)
+        result.status, result.error, result.counts = status, self.error, self.stepper.statistics
+        result.projections, result.integrals_left = self.projection.moved, self.projection.integrals.left
+        result.integral_drift = self.projection.integrals.drift
+        result.t = _to_array(&h.t, h.t.count)
+        result.q, result.u = _stored_columns(&h.y, self.n, 0, MODEL.n_q), _stored_columns(&h.y, self.n, MODEL.n_q, n_u)
+        result.s = _stored_columns(&h.y, self.n, first_state, N_S)
+        result.controls = _stored_columns(&h.y, self.n, MODEL.n_q + n_u, first_state - MODEL.n_q - n_u)
+        last = _new_vector(self.n)
         memcpy(_data(last), self.stepper.y, self.n * sizeof(double))
-        return RunResult(
-            t=_to_array(&h.t, (h.t.count,)),
-            y=_to_array(&h.y, (h.t.count, self.n)),
-            last=(self.stepper.t, last),
-            dense=(steps[:, 0].copy(), steps[:, 1].copy(), _to_array(&h.dense, (n_steps, h.dense_rows, self.n)))
-            if h.dense_rows else None,
-            status=status,
-            rhs_status=rhs_status,
-            message=kg_module_status_message(rhs_status or status).decode(),
-            statistics=dict(
-                steps=s.steps, rejected=s.rejected, evaluations=s.evaluations, repartitions=s.repartitions,
-                smallest_step=s.smallest_step, largest_step=s.largest_step, last_step=s.last_step,
-                largest_error=s.largest_error, projections=self.projection.moved,
-                integrals_left=self.projection.integrals.left, integral_drift=self.projection.integrals.drift,
-                jacobians=s.jacobians, factorizations=s.factorizations,
-            ),
-            error=self.error,
-            hybrid=None,
-            culprit=None,
-            conflict=None,
-            flat_guard=None,
-            samples=tuple([(<Control>control).samples for control in self.controls]),
-        )
+        result.last = (self.stepper.t, last)
+        if h.dense_rows:
+            starts, sizes = _stored_columns(&h.steps, 2, 0, 1).ravel(), _stored_columns(&h.steps, 2, 1, 1).ravel()
+            result.dense = (starts, sizes, _to_array(&h.dense, n_steps, h.dense_rows, self.n))
+        result.samples = tuple([(<Control>control).samples for control in self.controls])
+        return result
 
 
-class RunResult:
+cdef class RunResult:
     """The result of `integrate`, also for a run that did not reach its end.
 
-    ``t`` (n,) and ``y`` (n, n_q + n_u + n_s): the stored times and states; ``last``: (t, y) of the last accepted step;
-    ``dense``: None or (t_old (m,), h (m,), coefficients (m, k, n_q + n_u + n_s)) of every step, for `interpolate`;
-    ``status``, ``message``: kg_codes.h; ``rhs_status``: that of the right-hand side when it failed, else 0;
-    ``statistics``: dict of counts and step sizes; ``error``: the exception that stopped the run (Ctrl-C, an error
-    in a Python input or in ``progress``, no memory), else None; ``samples``: `Control.samples` of each control.
+    ``t`` (n,): the stored times; ``q`` (n, n_q), ``u`` (n, n_u), or momenta, and ``s`` (n, n_s): the stored states, and
+    ``controls`` (n, n_controls), if they are part of the state; ``last``: (t, y) of the last accepted step; ``dense``:
+    None or (t_old (m,), h (m,), coefficients (m, k, n_y)) of every step, for `interpolate`; ``status``: kg_codes.h;
+    ``rhs_status``: that of the right-hand side when it failed, else 0; ``error``: the exception that stopped the run
+    (Ctrl-C, an error in a Python input or in ``progress``, no memory), else None; ``samples``: `Control.samples` of
+    each control. With contacts or events: ``hybrid``: `HybridRecords`; ``culprit``: the contact or event at which the
+    run failed; ``conflict``: the contacts without consistent forces; ``flat_guard``: the event without an instant.
     """
 
-    def __init__(self, **fields):
-        self.__dict__.update(fields)
+    cdef public object t, q, u, s, controls, last, dense, error, samples, hybrid, culprit, conflict, flat_guard
+    cdef public int status, rhs_status
+    cdef kg_statistics counts
+    cdef long long projections, integrals_left
+    cdef double integral_drift
+
+    @property
+    def y(self):
+        """The stored states, (n, n_y), with n_y = n_q + n_u + n_s, and the controls if they are part of the state."""
+        return numpy.hstack((self.q, self.u, self.controls, self.s))
+
+    @property
+    def message(self):
+        """What the status means."""
+        return kg_module_status_message(self.rhs_status or self.status).decode()
+
+    @property
+    def statistics(self):
+        """Counts and step sizes of the run by name."""
+        cdef kg_statistics *s = &self.counts
+        return dict(
+            steps=s.steps, rejected=s.rejected, evaluations=s.evaluations, repartitions=s.repartitions,
+            smallest_step=s.smallest_step, largest_step=s.largest_step, last_step=s.last_step,
+            largest_error=s.largest_error, projections=self.projections, jacobians=s.jacobians,
+            factorizations=s.factorizations, integrals_left=self.integrals_left, integral_drift=self.integral_drift,
+        )

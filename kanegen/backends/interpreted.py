@@ -450,7 +450,7 @@ class Interpreted:
             return min([stop for stop in stops if stop + 1e-9 * (stop - t) < t1], default=t1)
 
         run.follow(METHODS[method], lambda t, y: function.ode(t, y, at(t, y)), t1, next_stop)
-        return run.outcome(controls)
+        return run.outcome(controls, (len(self.COORDINATES), run.y.size - len(self.STATES)))
 
     def __getattr__(self, name: str) -> Any:
         # The functions of the protocol that are not supported raise SolveError when they are called.
@@ -552,8 +552,8 @@ class _Run:
             self.stored.append((t, interpolant(t)))
         return Status.OK
 
-    def outcome(self, controls: Iterable[Control]) -> SimpleNamespace:
-        """The fields of the ``RunResult`` of a compiled run; counts that SciPy does not have are 0."""
+    def outcome(self, controls: Iterable[Control], ends: tuple[int, int]) -> SimpleNamespace:
+        """The fields of the ``RunResult`` of a compiled run; ``ends`` of q and u in a state; unknown counts are 0."""
         starts, steps, rows = zip(*self.steps, strict=True) if self.steps else ((), (), ())
         sizes = np.abs(steps)
         uncounted = ("rejected", "repartitions", "projections", "integrals_left", "jacobians", "factorizations")
@@ -566,9 +566,11 @@ class _Run:
             **dict.fromkeys(("largest_error", "integral_drift"), 0.0),
             **dict.fromkeys(uncounted, 0),
         }
+        y = np.array([state for _, state in self.stored]).reshape(len(self.stored), len(self.y))
+        q, u, s, none = (np.ascontiguousarray(part) for part in np.split(y, [*ends, y.shape[1]], axis=1))
         return SimpleNamespace(
             t=np.array([time for time, _ in self.stored]),
-            y=np.array([state for _, state in self.stored]).reshape(len(self.stored), len(self.y)),
+            **{"y": y, "q": q, "u": u, "s": s, "controls": none},
             last=(self.t, self.y),
             dense=(np.array(starts), np.array(steps), np.array(rows)) if self.options.get("dense") else None,
             status=self.status,

@@ -63,16 +63,14 @@ def ode(solver: Solver) -> Callable[..., Any]:
     return function
 
 
-def _differentiable(jax: Any, host: _Host) -> Callable[..., Any]:
+def _differentiable(jax: Any, host: _Host) -> Any:
     """The JAX function of four arrays, with the rule of its derivatives."""
 
     def call(function: Callable[..., Array], shape: tuple[int, ...], primals: Any) -> Any:
         result = jax.ShapeDtypeStruct(shape, np.float64)
         return jax.pure_callback(function, result, *primals, vmap_method="expand_dims")
 
-    @jax.custom_jvp  # type: ignore[untyped-decorator]
-    def rates(*primals: Any) -> Any:
-        return call(host.rates, host.shapes["y"], primals)
+    rates: Any = jax.custom_jvp(lambda *primals: call(host.rates, host.shapes["y"], primals))
 
     def rule(primals: Any, tangents: Any) -> Any:
         change = jax.numpy.zeros(host.shapes["y"])
@@ -83,7 +81,7 @@ def _differentiable(jax: Any, host: _Host) -> Callable[..., Any]:
         return rates(*primals), change
 
     rates.defjvp(rule, symbolic_zeros=True)
-    return rates  # type: ignore[no-any-return]
+    return rates
 
 
 class _Host:
@@ -141,7 +139,8 @@ class _Host:
         values, solver = np.frombuffer(key), self.solver
         if not np.array_equal(values, self.parameters, equal_nan=True):
             solver = solver.with_parameters(dict(zip(self.description.parameters, values.tolist(), strict=True)))
-        return solver._functions.get(name).value  # type: ignore[no-any-return]
+        function: Callable[..., Any] = solver._functions.get(name).value
+        return function
 
     def _evaluated(self, names: tuple[str, ...], shape: tuple[int, ...], *arguments: Array) -> Array:
         t, y, r, p = (np.asarray(x, dtype=float) for x in arguments)

@@ -52,6 +52,7 @@ class RunStart(NamedTuple):
     t: float
     q: Any
     u: Any
+    s: Array
     tolerance: float | None
 
 
@@ -136,8 +137,7 @@ def completed(
         return _with_missing(functions, t, state, missing, fixed, r, allowed)
     if allowed is None or not d.constraints.levels or set(names) <= set(fixed):
         return q, u
-    position, velocity = np.split(functions.get("residuals").value(t, q, u, r), [len(d.constraints.positions)])
-    if not violations(d, (position, velocity), q, u, allowed):
+    if not violations(d, functions.get("residuals").value(t, q, u, r), q, u, allowed):
         return q, u
     return make_consistent(functions, t, q, u, r, fixed, _TOLERANCE)
 
@@ -357,30 +357,31 @@ def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:
     return {name: known.index(name) for name in names}
 
 
-def violations(description: Description, residuals: tuple[Array, Array], q: Any, u: Any, tolerance: float) -> list[str]:
-    """One message for each constraint that a state violates at position and velocity level.
+def violations(description: Description, residuals: Array, q: Any, u: Any, tolerance: float) -> list[str]:
+    """One message for each constraint that a state violates; ``residuals`` (n_levels,) at position and velocity level.
 
     A state violates a constraint if the residual, in the unit of the constraint, exceeds ``tolerance`` times the
     largest coordinate (positions) or speed (velocities), or ``tolerance`` if these are below 1.
     """
-    violated: list[str] = []
-    constraints = description.constraints
-    for level, labels, values, state in (
-        ("position", constraints.positions, residuals[0], q),
-        ("velocity", constraints.velocities, residuals[1], u),
-    ):
-        if not all(abs(value) <= tolerance for value in values.tolist()):  # no limit is smaller
-            violated += beyond([f"{label} at {level} level" for label in labels], values, tolerance * largest(state))
-    return violated
+    if all(abs(value) <= tolerance for value in residuals.tolist()):  # no limit is smaller
+        return []
+    constraints, n = description.constraints, len(description.constraints.positions)
+    positions = [f"{label} at position level" for label in constraints.positions]
+    velocities = [f"{label} at velocity level" for label in constraints.velocities]
+    return [
+        *beyond(positions, residuals[:n], tolerance * largest(q)),
+        *beyond(velocities, residuals[n:], tolerance * largest(u)),
+    ]
 
 
 def _impossible(guess: Guess, fixed_indices: dict[str, int], residuals: Array) -> str:
     """The error message with the constraints that remain violated, and advice."""
     description, tolerance = guess.functions.description, 1e3 * guess.tolerance
-    position, velocity = np.split(residuals, [len(description.constraints.positions)])
     # The speeds are corrected only after the position constraints are satisfied.
-    violated = violations(description, (position, np.zeros_like(velocity)), guess.q, guess.u, tolerance)
-    violated = violated or violations(description, (position, velocity), guess.q, guess.u, tolerance)
+    of_positions = residuals.copy()
+    of_positions[len(description.constraints.positions) :] = 0.0
+    violated = violations(description, of_positions, guess.q, guess.u, tolerance)
+    violated = violated or violations(description, residuals, guess.q, guess.u, tolerance)
     headline = f"the constraints cannot be satisfied at t = {guess.t!r} s from the given state; the best state violates"
     return listed(f"{headline} {len(violated)} of them", violated, _advice(guess, fixed_indices))
 

@@ -115,7 +115,9 @@ class Impulse(NamedTuple):
 def check_contact_values(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any) -> None:
     """Raise `SolveError` listing the values in contact laws that are out of range with the solver's parameters."""
     entries = functions.description.contacts.values
-    values = functions.get("contact_values").value(t, q, u, r).tolist() if entries else []
+    if not entries:
+        return
+    values = functions.get("contact_values").value(t, q, u, r).tolist()
     problems = [
         f"{entry.name} = {value:.6g}: expected {entry.expected}"
         for entry, value in zip(entries, values, strict=True)
@@ -407,7 +409,9 @@ def _event_index(item: Any, known: tuple[EventLabel, ...], problems: list[str]) 
 
 def start_modes(module: Evaluator, modes: Mapping[str, str] | None) -> dict[int, int]:
     """Index of contact -> code of its mode. Raises `SolveError` for names and modes that do not exist."""
-    named = by_name({} if modes is None else modes, module.CONTACTS, "contact")
+    if modes is None:
+        return {}
+    named = by_name(modes, module.CONTACTS, "contact")
     given = {name: key_name(mode) for name, mode in named.items()}
     wrong = [f"{name}: {unknown(mode, MODES, 'mode')}" for name, mode in given.items() if mode not in MODES]
     require_none(wrong, "modes: ")

@@ -48,6 +48,7 @@ class CompiledFunctions:
         self._initial = initial
         self._read: dict[tuple[str, ...], frozenset[int]] = {}
         self._beside: dict[tuple[str, ...], Array] = {}
+        self._functions: dict[str, Any] = {}
         self._parts: dict[tuple[str, ...], CompiledFunctions] = {}
         self._unset = frozenset(np.flatnonzero(np.isnan(parameters)).tolist())
         defaults = [np.nan if slot.default is None else slot.default for slot in description.input_slots]
@@ -112,7 +113,13 @@ class CompiledFunctions:
         return tuple(name for name in CATALOGUE if name in wanted)
 
     def get(self, name: str) -> Any:
-        """A new ``Function`` of the module. Raises `SolveError` with the reason if it cannot be called."""
+        """The ``Function`` of the module. Raises `SolveError` with the reason if it cannot be called."""
+        if name not in self._functions:
+            self._functions[name] = self.new(name)
+        return self._functions[name]
+
+    def new(self, name: str) -> Any:
+        """A new ``Function``, with a counter of repartitions of its own; otherwise like `get`."""
         home = self.having(name)
         home.require([name])
         named = None if name in _OTHER_SPEEDS else self._arrays

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -109,15 +108,15 @@ class RunMomenta:
             row[n_q : n_q + n_u] = self._speeds(t, own_q, own_momenta, self._inputs(t))
         return result
 
-    def in_speeds(self, result: Any) -> Any:
-        """The result of the compiled integrator with speeds in place of momenta."""
+    def to_speeds(self, result: Any) -> None:
+        """Put speeds in place of the momenta in a result of the compiled integrator."""
         t, y = result.last
-        last = t, self.speeds(np.array([t]), y[None, :])[0]
-        dense = None
+        states = self.speeds(result.t, result.y)
+        result.u = states[:, self._n_q : self._n_q + self._n_u].copy()
+        result.last = t, self.speeds(np.array([t]), y[None, :])[0]
         if result.dense is not None:
             t_old, h, coefficients = result.dense
-            dense = SpeedDense(t_old, h, coefficients, self)
-        return SimpleNamespace(**vars(result) | {"y": self.speeds(result.t, result.y), "last": last, "dense": dense})
+            result.dense = SpeedDense(t_old, h, coefficients, self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -231,7 +231,7 @@ class Solver(Contacting, Controlled, Continuable, Ensembles):
         """
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
-        function, description = self._functions.get(self._rhs_name), self.description
+        function, description = self._functions.new(self._rhs_name), self.description
         function.pair(t, q, u, self._functions.with_laws([self._rhs_name], t, q, u, r, s), s)
         if not function.repartitioned:
             return description.dependent_names, description.independent_names

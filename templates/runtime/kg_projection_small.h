@@ -1,8 +1,8 @@
 /* kg_projection_small.h - corrections of a projection for a few constraints on a few speeds.
  *
- * The corrections of kg_level_correction() through the inverse of Q, in code that is inlined with constant sizes, so
- * that its loops unroll: a third of the time. Rows that are nearly dependent, and masses that are nearly
- * singular, are left to the general code.
+ * The corrections of kg_level_correction() through the inverse of Q. The code is inlined with constant sizes, so that
+ * its loops unroll; it takes a third of the time of the general code, to which rows that are nearly dependent and masses
+ * that are nearly singular are left.
  */
 #ifndef KG_PROJECTION_SMALL_H
 #define KG_PROJECTION_SMALL_H

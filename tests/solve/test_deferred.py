@@ -109,6 +109,7 @@ def test_corrections_and_projections_use_functions_left_out() -> None:
     drifting = s.integrate((0.0, 20.0), Q, U, rtol=1e-3, atol=1e-3)
     assert abs(np.linalg.norm(run.q[-1]) - 1.0) < 1e-12 < abs(np.linalg.norm(drifting.q[-1]) - 1.0)
     np.testing.assert_allclose(run.outputs["spin"], INERTIA[0] * run.u[:, 0], rtol=1e-15)
+    assert run.run.digest == s.extension.digest  # a saved run belongs to the solver that was built
 
 
 def test_functions_left_out_of_a_model_with_states() -> None:
@@ -215,8 +216,9 @@ def test_constraints_keep_the_mass_matrix() -> None:
 
 
 def test_small_models_leave_out_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kanegen.program.assemble.LARGE", LARGE)
-    assert not kg.build(body("small body"), backend="interpreted").description.deferred
+    with monkeypatch.context() as patch:  # which ends before that of the fixture, so that the latter restores LARGE
+        patch.setattr("kanegen.program.assemble.LARGE", LARGE)
+        assert not kg.build(body("small body"), backend="interpreted").description.deferred
 
 
 def test_ensembles_reduce_quantities_left_out() -> None:

@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from messages import raises
@@ -42,6 +43,33 @@ def test_runs_without_contacts_and_law_have_no_such_records() -> None:
     assert [event.name for event in solution.events] == ["half"]
     assert solution.contacts is None
     assert solution.control is None
+
+
+def test_fields_of_a_solution_are_made_once_and_cannot_be_set() -> None:
+    solver = kg.build(particle())
+    solution = solver.integrate((0.0, 1.0), [0.0], [1.0], [0.5])
+    names = ("t", "q", "u", "s", "statistics", "last", "dense", "run", "all_inputs")
+    assert all(getattr(solution, name) is getattr(solution, name) for name in names)
+    assert all(part.flags.c_contiguous and part.flags.owndata for part in (solution.t, solution.q, solution.u))
+    for name in ("q", "energy"):
+        with raises(AttributeError, "immutable", name):
+            setattr(solution, name, 0.0)
+        with raises(AttributeError, "immutable", name):
+            delattr(solution, name)
+
+
+def test_runs_of_one_solver_share_nothing_that_differs() -> None:
+    """Inputs, spans and options differ; under a constant force x = x0 + v t + F t^2 / 4."""
+    solver = kg.build(particle())
+    first, other = (solver.integrate((0.0, 1.0), [0.0], [1.0], r) for r in (None, [4.0]))
+    late = solver.integrate((1.0, 3.0), [1.0], [1.0], rtol=1e-6, method="dop853", dense_output=False)
+    again = solver.integrate((0.0, 1.0), [0.0], [1.0])
+    assert [run.q[-1, 0] for run in (first, other, late)] == pytest.approx([1.0, 2.0, 3.0], rel=1e-12)
+    assert [run.inputs[-1, 0] for run in (first, other, late)] == [0.0, 4.0, 0.0]
+    assert (late.run.options["t_span"], late.run.options["rtol"], late.dense) == ([1.0, 3.0], 1e-6, None)
+    np.testing.assert_array_equal(again.q, first.q)
+    assert "control" in first.run.options
+    assert first.run.options["method"] == "dopri5"
 
 
 def test_the_record_of_a_closed_loop() -> None:

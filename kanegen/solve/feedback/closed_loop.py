@@ -35,6 +35,13 @@ class ControlOptions(NamedTuple):
     y: Any = None
     tau0: Any = None
 
+    @property
+    def are_default(self) -> bool:
+        """Whether no option was given: an open loop without samples."""
+        sampled = self.sample_time is not None or self.delay is not None
+        other = self.limits is not None or self.y is not None or self.tau0 is not None
+        return self.control is False and not sampled and not other
+
 
 @dataclass(frozen=True, eq=False)
 class ClosedLoop:
@@ -73,12 +80,11 @@ class ClosedLoop:
 
     def record(self, result: Any, dense: Any) -> ControlHistory:
         """The controls and servo-errors at the stored times of a run."""
-        d, errors = self.functions.description, None
+        errors = None
         if self.residuals is not None:
             errors = self._along(self.residuals, result.t, result.y)
         if self.law is None:
-            controls = np.ascontiguousarray(result.y[:, len(d.coordinates) + len(d.speeds) :])
-            return ControlHistory(controls, self.names, errors, self.labels)
+            return ControlHistory(result.controls, self.names, errors, self.labels)
         if self.sampled:
             times, values = acting(result.samples[-1], result.t[0])
             rounding = 1e-9 * self.compiled.sample_time  # times from which samples act can have rounding errors

@@ -68,10 +68,12 @@ class RunInputs:
         Raises `SolveError` if the inputs depend on the state, and it is not given.
         """
         if self.n_arguments == 1:
-            if t not in self._known:
+            values = self._known.get(t)
+            if values is None:
+                values = self.function(t)
                 self._known.clear()
-                self._known[t] = self.function(t)
-            return self._known[t]
+                self._known[t] = values
+            return values
         if state is None:
             raise SolveError(
                 "r depends on the state, which is not known where these inputs are needed: give the complete start of "
@@ -126,6 +128,7 @@ def run_inputs(
 def _constant(module: Evaluator, values: Any) -> RunInputs:
     compiled = module.Inputs.constant(values)  # checks them
     array = np.array(values, dtype=np.float64)
+    array.setflags(write=False)  # several runs can share it
     return RunInputs(compiled, lambda t: array, scalars=tuple(array.tolist()))
 
 

@@ -13,7 +13,6 @@ from kanegen.errors import SolveError
 from kanegen.progress import counting
 from kanegen.solve.consistent import projection_of
 from kanegen.solve.contacts import start_modes, watched_events
-from kanegen.solve.integrate import ATOL, RTOL, STEPPING, Integrable, Options, span_of
 from kanegen.solve.many.batch import Batching, parameters_of
 from kanegen.solve.many.lanes import on_lanes
 from kanegen.solve.many.motions import read_motions, requested_times
@@ -21,8 +20,10 @@ from kanegen.solve.many.reductions import reduction
 from kanegen.solve.many.results import Ensemble, Results
 from kanegen.solve.many.single import Runs, work
 from kanegen.solve.many.threads import run_all
+from kanegen.solve.run.integrate import Integrable
+from kanegen.solve.run.options import ATOL, RTOL, STEPPING, Options, span_of
 from kanegen.solve.solution import IntegrationInterrupted
-from kanegen.solve.values import initial_time, known_name, positive, positive_integer, state_components
+from kanegen.solve.values import known_name, positive, positive_integer, state_components
 
 _OPTIONS: Final = (
     *("step", "first_step", "max_step", "max_steps", "events", "modes"),
@@ -107,8 +108,7 @@ class Ensembles(Integrable, Batching):
         for name in options:
             known_name(name, (*own.args[1:], *own.kwonlyargs, *_OPTIONS), "argument")
         common = {"method": method, "rtol": rtol, "atol": atol, "start_tolerance": start_tolerance, **options}
-        number, t_start = positive_integer(threads, "threads"), initial_time(self.description, self.initial)
-        span = span_of(t_span, t_start)
+        number, span = positive_integer(threads, "threads"), span_of(t_span, self._start_time)
         _check(self, common, progress)
         times = None if t_eval is None else requested_times(t_eval, *span)
         motions = read_motions(self.description, (q0, u0, s0), r, parameters)

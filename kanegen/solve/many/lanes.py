@@ -20,12 +20,12 @@ from kanegen.model import Projection
 from kanegen.solve.consistent import start_state
 from kanegen.solve.contacts import watched_events
 from kanegen.solve.inputs import RunInputs
-from kanegen.solve.integrate import stopped_at
 from kanegen.solve.many.batch import parameters_of
 from kanegen.solve.many.motions import Motions
 from kanegen.solve.many.reductions import REDUCTIONS
 from kanegen.solve.many.results import Results, is_success
 from kanegen.solve.many.single import Runs
+from kanegen.solve.run.results import stopped_at
 from kanegen.solve.solution import Outcome
 from kanegen.solve.values import by_array, state_arrays
 

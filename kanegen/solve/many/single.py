@@ -9,10 +9,10 @@ from typing import Any
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
-from kanegen.solve.integrate import KEPT
 from kanegen.solve.many.motions import Motions
 from kanegen.solve.many.reductions import Reduction
 from kanegen.solve.many.results import Results
+from kanegen.solve.run.results import KEPT
 from kanegen.solve.solution import IntegrationError, Outcome
 
 

@@ -147,8 +147,6 @@ def _interpolated(times: Array, t: Array, rows: Array) -> Array:
 
 def model_of(solution: Any, model: Any) -> Model:
     """The model of a solution: ``model``, or that of its solver. Raises `SolveError` if there is none, or another."""
-    if solution.run is None:
-        raise SolveError("the solution has no record of its run, and so no names: integrate again")
     if model is None:
         solver = None if solution.reference is None else solution.solver
         model = None if solver is None else solver.model

@@ -72,7 +72,7 @@ class Curves:
     def __init__(self, solution: Any) -> None:
         self.solution = solution
         self.units: Units = solution.units
-        self.run = solution._record
+        self.run = solution.run
 
     def panels(self, items: Sequence[Any]) -> list[Panel]:
         """A panel for each item: a name, a group, a quantity, or a sequence of them.

@@ -19,6 +19,7 @@ from kanegen._version import __version__
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.model.records import FrozenMapping
+from kanegen.solve.solution.overview import Events
 from kanegen.solve.solution.records import (
     ContactHistory,
     ControlHistory,
@@ -191,12 +192,12 @@ def _dense(arrays: dict[str, Any]) -> Dense | None:
     return Dense(*(arrays[name] for name in names)) if set(names) <= arrays.keys() else None
 
 
-def _events(arrays: dict[str, Any], a: dict[str, Any], sizes: tuple[int, ...]) -> tuple[EventRecord, ...]:
+def _events(arrays: dict[str, Any], a: dict[str, Any], sizes: tuple[int, ...]) -> Events:
     count, n_rows = len(a["events"]), len((a["contacts"] or {"names": ()})["names"])
     widths = zip(EVENT_ARRAYS, (*sizes, n_rows), strict=True)
     columns = {name: arrays.get(f"event_{name}", np.empty((count, width))) for name, width in widths}
     names = (*a["names"]["speeds"], *a["names"]["states"])
-    return tuple(
+    return Events(
         EventRecord(float(arrays["event_t"][k]), name, kind, names=names, **{part: x[k] for part, x in columns.items()})
         for k, (name, kind) in enumerate(a["events"])
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from kanegen.solve.solution.records import (
     ContactHistory,
     ControlHistory,
     Dense,
-    EventRecord,
     Outcome,
     RunRecord,
     Statistics,
@@ -37,7 +36,24 @@ QUANTITIES = (*ATTRIBUTES, "rhs", "residuals", "rank", "acceleration_parts")
 """Attributes of a solution that are functions of a solver, evaluated at the stored times."""
 
 
-@dataclass(frozen=True, eq=False)
+class _Field:
+    """A field of a solution: an attribute of its source, which is read when it is needed, and once."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, solution: Any, owner: type) -> Any:
+        if solution is None:
+            return self
+        fields = solution.__dict__
+        value = fields[self._name] = getattr(fields["_source"], self._name)
+        return value
+
+
+def _field() -> Any:
+    return _Field()
+
+
 class Solution:
     """The result of an integration.
 
@@ -61,27 +77,36 @@ class Solution:
     which is restored when a quantity is first read. ``run`` records the model, its parameters and the options.
     """
 
-    t: Array
-    q: Array
-    u: Array
-    status: Outcome
-    message: str
-    statistics: Statistics
-    last: tuple[Any, ...]
-    dense: Dense | None = field(default=None, repr=False)
-    events: tuple[EventRecord, ...] = ()
-    contacts: ContactHistory | None = None
-    control: ControlHistory | None = None
-    s: Array = field(default_factory=lambda: np.empty((0, 0)))
-    run: RunRecord | None = None
-    all_inputs: MotionInputs | None = field(default=None, repr=False)
-    reference: SolverReference | None = field(default=None, repr=False)
+    t: Array = _field()
+    q: Array = _field()
+    u: Array = _field()
+    s: Array = _field()
+    status: Outcome = _field()
+    message: str = _field()
+    statistics: Statistics = _field()
+    last: tuple[Any, ...] = _field()
+    dense: Dense | None = _field()
+    events: Events = _field()
+    contacts: ContactHistory | None = _field()
+    control: ControlHistory | None = _field()
+    run: RunRecord = _field()
+    all_inputs: MotionInputs = _field()
+    reference: SolverReference | None = _field()
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "events", Events(self.events))
+    def __init__(self, source: Any) -> None:
+        self.__dict__["_source"] = source
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {item.name: getattr(self, item.name) for item in fields(self)}  # without quantities that were read
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"a Solution is immutable, {name} cannot be set")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a Solution is immutable, {name} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._fields(),)  # without quantities that were read
+
+    def _fields(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name, value in vars(Solution).items() if isinstance(value, _Field)}
 
     @property
     def success(self) -> bool:
@@ -106,10 +131,8 @@ class Solution:
         Raises `SolveError` if the solver is of another model, or was built with other options or by another version.
         """
         if not hasattr(solver, "extension"):
-            raise SolveError(
-                f"solver is {brief(solver)}; expected the kanegen.Solver of the model {self._record.model!r}"
-            )
-        record, digest = self._record, solver.extension.digest
+            raise SolveError(f"solver is {brief(solver)}; expected the kanegen.Solver of the model {self.run.model!r}")
+        record, digest = self.run, solver.extension.digest
         if digest != record.digest:
             raise SolveError(
                 f"the solution is of the model {record.model!r}, digest {record.digest[:12]}, but the solver of "
@@ -117,7 +140,7 @@ class Solution:
                 "kanegen differ; build the solver as for the run, or leave it out"
             )
         own = solver.with_parameters({name: x for name, x in record.parameters.items() if x is not None})
-        return replace(self, reference=SolverReference(own))
+        return _restored(self._fields() | {"reference": SolverReference(own)})
 
     @property
     def units(self) -> Units:
@@ -130,7 +153,7 @@ class Solution:
     @property
     def inputs(self) -> Array:
         """The inputs at the stored times, (n_t, n_r), with the controls of a closed loop."""
-        return self.all_rows[:, : len(self._record.inputs)]
+        return self.all_rows[:, : len(self.run.inputs)]
 
     @cached_property
     def outputs(self) -> Members:
@@ -164,7 +187,7 @@ class Solution:
 
         Raises `SolveError` for other names.
         """
-        name, record = key_name(key), self._record
+        name, record = key_name(key), self.run
         for names, part in ((record.coordinates, "q"), (record.speeds, "u"), (record.states, "s")):
             if name in names:
                 column: Array = getattr(self, part)[:, names.index(name)]
@@ -178,16 +201,8 @@ class Solution:
         return self.outputs[name]
 
     @property
-    def _record(self) -> RunRecord:
-        if self.run is None:
-            raise SolveError("the solution has no record of its run, and so no names: integrate again")
-        return self.run
-
-    @property
     def all_rows(self) -> Array:
         """The array r of compiled functions at the stored times, (n_t, n_r + n_hidden): inputs, contact forces, ..."""
-        if self.all_inputs is None:
-            raise SolveError("the solution has no record of its inputs: integrate again")
         return self.all_inputs.values
 
     def _along(self, function: Any) -> Any:
@@ -319,8 +334,6 @@ class Solution:
     def _ipython_key_completions_(self) -> list[str]:
         """Names that IPython offers after ``solution[``."""
         run = self.run
-        if run is None:
-            return []
         outputs = () if self.reference is None else tuple(self.outputs)
         return [*run.coordinates, *run.speeds, *run.states, *run.inputs, *outputs]
 
@@ -328,11 +341,16 @@ class Solution:
         span = f"t = {self.t[0]:g} .. {self.t[-1]:g} s" if self.t.size else "no times"
         events = f", {len(self.events)} events" if self.events else ""
         end = ""
-        if self.run is not None and len(self.last) > 1:
+        if len(self.last) > 1:
             names = (*self.run.coordinates, *self.run.speeds, *self.run.states)
             end = f"; at the end {shown_values(names, np.concatenate(self.last[1:]))}"
         steps = f"{self.statistics.steps} steps"
         return f"<Solution: {self.status.value}, {self.t.size} points, {span}, {steps}{events}{end}>"
+
+
+def _restored(fields: dict[str, Any]) -> Solution:
+    """A solution with these fields."""
+    return Solution(SimpleNamespace(**fields))
 
 
 def load(path: Any, solver: Any = None) -> Solution:
@@ -350,7 +368,7 @@ def load(path: Any, solver: Any = None) -> Solution:
         If the file cannot be read.
     """
     values, inputs = read(file_path(path))
-    solution = Solution(**values, all_inputs=MotionInputs(lambda: inputs))
+    solution = _restored(values | {"all_inputs": MotionInputs(lambda: inputs), "reference": None})
     return solution if solver is None else solution.with_solver(solver)
 
 

@@ -41,7 +41,7 @@ def run_table(solution: Any) -> Table:
     """How a run ended, its steps, and the last state."""
     x, statistics, run = solution, solution.statistics, solution.run
     last = np.concatenate(x.last[1:]) if len(x.last) > 1 else np.empty(0)
-    variables = (*run.coordinates, *run.speeds, *run.states) if run is not None else ()
+    variables = (*run.coordinates, *run.speeds, *run.states)
     state = dict(zip(variables, last.tolist(), strict=False))
     contacts = () if x.contacts is None else x.contacts.phases[-1:]
     modes = [f"{name}: {mode}" for phase in contacts for name, mode in phase.modes.items()]
@@ -49,7 +49,7 @@ def run_table(solution: Any) -> Table:
     rows = [
         ("status", f"{x.status.value}: {x.message}"),
         ("t", span),
-        ("method", "" if run is None else str(run.options.get("method", ""))),
+        ("method", str(run.options.get("method", ""))),
         ("steps", f"{statistics.steps} ({statistics.rejected} rejected)"),
         ("evaluations", str(statistics.evaluations)),
         ("step sizes", f"{statistics.smallest_step:.3g} s to {statistics.largest_step:.3g} s"),
@@ -58,4 +58,4 @@ def run_table(solution: Any) -> Table:
         ("controls", "" if x.control is None else names(x.control.names)),
         *(("warning", text) for text in (() if x.control is None else x.control.warnings)),
     ]
-    return facts(f"Solution of {run.model}" if run is not None else "Solution", rows)
+    return facts(f"Solution of {run.model}", rows)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -58,7 +58,10 @@ class Outcome(Enum):
     @classmethod
     def from_code(cls, code: int) -> Outcome:
         """The outcome with this ``code``."""
-        return next(outcome for outcome in cls if outcome.code == code)
+        return _OUTCOMES[code]
+
+
+_OUTCOMES: Final[dict[int, Outcome]] = {outcome.code: outcome for outcome in Outcome}
 
 
 def conflict_message(module: Evaluator, conflict: Any) -> str:
@@ -325,24 +328,9 @@ class RunRecord:
     options: Mapping[str, Any]
 
     @classmethod
-    def of(cls, solver: Any, held: tuple[str, ...], options: Callable[[], Mapping[str, Any]]) -> RunRecord:
-        """The record of a run of a solver; ``options`` returns the arguments, without those that are None."""
+    def of(cls, solver: Any, held: tuple[str, ...], options: Mapping[str, Any]) -> RunRecord:
+        """The record of a run of a solver with these arguments; those that are None are left out."""
         d = solver.description
         names = d.coordinates, d.speeds, d.states, d.inputs, held
-        return cls(d.name, solver.extension.digest, *names, solver.parameters, _PlainValues(options))
-
-
-class _PlainValues(FrozenMapping[str, Any]):
-    """A mapping to plain values, made when it is first read: runs of some microseconds make many of them."""
-
-    def __init__(self, given: Callable[[], Mapping[str, Any]]) -> None:
-        self._given = given
-
-    def __getattr__(self, name: str) -> Any:
-        if name != "_items":
-            raise AttributeError(name)
-        self._items = {name: plain_value(value) for name, value in self._given().items() if value is not None}
-        return self._items
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return FrozenMapping, (self._items,)
+        given = {name: plain_value(value) for name, value in options.items() if value is not None}
+        return cls(d.name, solver.extension.digest, *names, solver.parameters, FrozenMapping(given))

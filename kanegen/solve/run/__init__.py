@@ -1,0 +1,1 @@
+"""One run: its options, what is integrated, and the solution."""

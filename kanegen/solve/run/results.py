@@ -1,0 +1,147 @@
+"""The solution of a run, and the errors of runs that did not reach their end."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Final
+
+from kanegen.arrays import Array
+from kanegen.backends.protocol import Evaluator
+from kanegen.errors import SolveError
+from kanegen.solve.contacts import hybrid_records
+from kanegen.solve.run.options import Options
+from kanegen.solve.run.problem import Problem
+from kanegen.solve.solution import (
+    ContactHistory,
+    Dense,
+    EventRecord,
+    Events,
+    IntegrationError,
+    IntegrationInterrupted,
+    MotionInputs,
+    Outcome,
+    RunRecord,
+    Solution,
+    Statistics,
+    conflict_message,
+    inputs_of_run,
+)
+
+
+class RunFields:
+    """The fields of the :class:`.Solution` of a run, which it reads when they are needed, and once.
+
+    ``result`` is that of the compiled integrator for ``problem``.
+    """
+
+    def __init__(self, problem: Problem, span: tuple[float, float], options: Options, result: Any) -> None:
+        self._problem, self._span, self._options, self._result = problem, span, options, result
+        self.t, self.q, self.u, self.s = result.t, result.q, result.u, result.s
+        self.reference = problem.solver
+        # Not later, because it can call functions of the user.
+        self.control = None if problem.loop is None else problem.loop.record(result, self.dense)
+
+    @property
+    def status(self) -> Outcome:
+        return Outcome.from_code(self._result.status)
+
+    @property
+    def message(self) -> str:
+        conflict = self._result.conflict
+        return str(self._result.message) if conflict is None else conflict_message(self._module, conflict)
+
+    @property
+    def statistics(self) -> Statistics:
+        return Statistics(**self._result.statistics)
+
+    @property
+    def last(self) -> tuple[Any, ...]:
+        d, (t, y) = self._problem.functions.description, self._result.last
+        n_q, n = len(d.coordinates), len(d.coordinates) + len(d.speeds)
+        return (t, y[:n_q], y[n_q:n], *((y[n : n + len(d.states)],) if d.states else ()))
+
+    @cached_property
+    def dense(self) -> Dense | None:
+        dense = self._result.dense
+        if dense is None:
+            return None
+        dense = dense if isinstance(dense, Dense) else Dense(*dense)
+        return dense.ending_at(*self._result.last) if self.events else dense
+
+    @property
+    def events(self) -> Events:
+        return Events(self._hybrid[0])
+
+    @property
+    def contacts(self) -> ContactHistory | None:
+        return self._hybrid[1]
+
+    @cached_property
+    def _hybrid(self) -> tuple[tuple[EventRecord, ...], ContactHistory | None]:
+        return hybrid_records(self._module, self._problem.functions.description, self._result)
+
+    @property
+    def run(self) -> RunRecord:
+        problem, solver = self._problem, self._problem.solver.get()
+        options = self._options._asdict() | problem.control._asdict()
+        del options["t_eval"], options["progress"]
+        given = {"t_span": self._span, "stabilization": solver.stabilization, **options}
+        return RunRecord.of(solver, problem.held, given)
+
+    @property
+    def all_inputs(self) -> MotionInputs:
+        return MotionInputs(self._inputs)
+
+    def _inputs(self) -> Array:
+        state = self.q, self.u, self.s
+        return inputs_of_run(self._problem, self.t, state, self.contacts, self.control)
+
+    @property
+    def _module(self) -> Evaluator:
+        return self._problem.functions.module
+
+
+KEPT: Final = "; the part that was integrated is in .solution of this exception"
+"""The end of the messages of `IntegrationError`."""
+
+
+def stopped_at(t: float, t1: float) -> str:
+    """The beginning of the message about a run that did not reach its end ``t1``."""
+    return f"the integration stopped at t = {t!r} s, before t = {t1!r} s"
+
+
+def require_finished(problem: Problem, solution: Solution, result: Any, t1: float) -> None:
+    """Raise an error that holds the solution if it did not reach the end ``t1`` of the span."""
+    if result.flat_guard is not None and result.flat_guard not in problem.functions.description.switches:
+        raise IntegrationError(
+            f"the guard of event {result.flat_guard!r} was zero wherever it was evaluated, so that the event has no "
+            "instant; correct the guard, or leave the event out by events=; the motion is in .solution of this error",
+            solution,
+        )
+    if solution.success:
+        return
+    t, error = solution.last[0], result.error
+    place = stopped_at(t, t1)
+    if isinstance(error, KeyboardInterrupt):
+        raise IntegrationInterrupted(f"{place}{KEPT}", solution) from error
+    if error is not None and not isinstance(error, Exception):
+        raise error
+    if error is not None:
+        raise IntegrationError(f"{place}: {type(error).__name__}: {error}{KEPT}", solution) from error
+    where = f"{result.culprit}: " if result.culprit and result.conflict is None else ""
+    reason = _not_finite(problem, solution.last) if solution.status is Outcome.NOT_FINITE else None
+    raise IntegrationError(f"{place}: {where}{reason or solution.message}{KEPT}", solution)
+
+
+def _not_finite(problem: Problem, last: tuple[Any, ...]) -> str | None:
+    """The message on an entry of the right-hand side or its Jacobian that is not finite; None if all are finite."""
+    if problem.momenta is not None or problem.loop is not None or problem.inputs.held:
+        return None
+    t, q, u, *s = last
+    try:
+        r = problem.inputs_at(t, q, u, s[0] if s else None)
+        problem.function.pair(t, q, u, r)
+        problem.functions.require_finite(("jacobian_q", "jacobian_u", "jacobian_s"), t, q, u, r)
+    except SolveError as error:
+        return str(error)
+    return None
