@@ -233,10 +233,10 @@ class _Elimination:
         if node not in self._turned:
             return (node,)
         turns = [self._turned[node]]
-        for x in sorted(ready, key=self._place.__getitem__):
-            turn = self._turned.get(x)
-            if turn is not None and turn.cosine is turns[0].cosine and self._are_separate([*turns, turn]):
-                turns.append(turn)
+        others = (x for x in ready if x in self._turned and self._turned[x].cosine is turns[0].cosine)
+        for x in sorted(others, key=self._place.__getitem__):
+            if self._are_separate([*turns, self._turned[x]]):
+                turns.append(self._turned[x])
         return tuple(x for turn in turns for x in turn.members)
 
     def _are_separate(self, turns: Sequence[Turn]) -> bool:
