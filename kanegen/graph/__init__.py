@@ -1,5 +1,6 @@
 """The hash-consed scalar expression graph: conversion from and to SymPy, derivatives, evaluation."""
 
+from kanegen.graph.balance import balanced as balanced
 from kanegen.graph.derivatives import Tangent as Tangent
 from kanegen.graph.derivatives import copied as copied
 from kanegen.graph.derivatives import count_operations as count_operations

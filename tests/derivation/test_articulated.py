@@ -16,7 +16,7 @@ from tolerances import EVALUATION, SOLVE
 
 import kanegen as kg
 from kanegen.derivation.inertia.articulated import body_weights
-from kanegen.derivation.inertia.elimination import eliminated
+from kanegen.derivation.inertia.elimination import Pivot, eliminated
 from kanegen.derivation.inertia.recursion import velocity_recursion
 from kanegen.graph import Graph, Tangent, count_operations, evaluate
 
@@ -133,6 +133,37 @@ def test_rotated_pairs_share_their_products(sign: int) -> None:
     C, S = np.cos(0.7), np.sin(0.7)
     G = np.array([[C, S], [-sign * S, sign * C], [S, 0.0], [1.0, 0.0]])
     assert np.allclose(found, np.linalg.solve(G.T @ D @ G, G.T @ [1, 2, 3, 4]), rtol=EVALUATION)
+
+
+@pytest.mark.parametrize("signs", [(1, 1, 1, 1), (1, -1, 1, 1), (1, -1, 1, -1)])
+def test_pairs_rotated_by_one_angle_share_their_products(signs: tuple[int, ...]) -> None:
+    """Two vectors in a turned frame, all components coupled: 11 operations for their block of four, not 24."""
+    graph = Graph()
+    a, b, d, e = speeds = [graph.input("u", k) for k in range(4)]
+    c, s = (graph.apply(name, graph.input("q", 0)) for name in ("cos", "sin"))
+    plain = (c * a + s * b, c * b - s * a, c * d + s * e, c * e - s * d)
+    velocities = [sign * x for sign, x in zip(signs, plain, strict=True)]
+    recursion = velocity_recursion(velocities, speeds, [Tangent(graph, {u: graph.one}) for u in speeds])
+    assert {frozenset(turn.members) for turn in recursion.turned.values()} == {
+        frozenset(velocities[:2]),
+        frozenset(velocities[2:]),
+    }
+    pairs = {
+        (x, y): graph.input("D", 4 * i + j) for i, x in enumerate(velocities) for j, y in enumerate(velocities[: i + 1])
+    }
+    factor = eliminated(graph, recursion, pairs, speeds)
+    entries = [x for step in factor.steps if isinstance(step, Pivot) for x in (step.reciprocal, *step.row.values())]
+    # Two symmetric blocks of 10 operations and one of 11, 4 divisions, 3 + 2 + 1 quotients, 2 (6 + 3 + 1) for updates;
+    # signs are parts of sums. The first row of 3 entries and the sine and cosine are among them.
+    assert count_operations(entries) - 2 <= 10 + 10 + 11 + 4 + 6 + 20
+    rates = factor.backward(factor.forward({x: graph.const(k + 1) for k, x in enumerate(velocities)}))
+    root = np.random.default_rng(3).normal(size=(4, 4))
+    D = root @ root.T + np.eye(4)
+    found = evaluate([rates[u] for u in speeds], {"q": [0.7], "u": [0.0] * 4, "D": list(D.ravel())})
+    C, S = np.cos(0.7), np.sin(0.7)
+    turn = np.array([[C, S], [-S, C]])
+    G = np.diag(signs) @ np.block([[turn, np.zeros((2, 2))], [np.zeros((2, 2)), turn]])
+    assert np.allclose(found, np.linalg.solve(G.T @ D @ G, G.T @ [1, 2, 3, 4]), rtol=SOLVE)
 
 
 # -- what is refused ------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ multiplier follows all speeds that it touches, and its pivot is negative where t
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -27,7 +27,8 @@ import numpy as np
 
 from kanegen.derivation.algebra import PIVOT_LIMIT, PIVOT_THRESHOLD
 from kanegen.derivation.inertia.loops import CLEAR, Loops, RowSizes
-from kanegen.derivation.inertia.recursion import Recursion, Terms
+from kanegen.derivation.inertia.order import ranks
+from kanegen.derivation.inertia.recursion import Recursion, Terms, Turn
 from kanegen.graph import Graph, Node
 
 Weights: TypeAlias = Mapping[tuple[Node, Node], Node]
@@ -114,8 +115,11 @@ class SparseFactor:
             elif isinstance(step, Dependent) or step.component in needed:
                 needed.update(step.terms)
         x: dict[Node, Node] = {}
+        sums: dict[frozenset[Node], Node] = {}
 
         def total(terms: Terms) -> Node:
+            if all(factor.is_one for factor in terms.values()) and frozenset(terms) in sums:
+                return sums[frozenset(terms)]
             return self.graph.sum(factor * x[operand] for operand, factor in terms.items())
 
         for step in reversed(self.steps):
@@ -124,8 +128,12 @@ class SparseFactor:
                     if step.component in needed:
                         x[step.component] = total(step.terms)
                 case Pivot():
-                    free = forces.get(step.unknown, self.graph.zero) * step.reciprocal
-                    x[step.unknown] = free - total(step.row)
+                    value = forces.get(step.unknown, self.graph.zero) * step.reciprocal
+                    before = [operand for operand, factor in step.row.items() if factor.is_one]
+                    value = value - total({y: factor for y, factor in step.row.items() if y not in before})
+                    x[step.unknown] = value - total(dict.fromkeys(before, self.graph.one))
+                    # A joint adds its speed to a component: the sum is known before the speed.
+                    sums[frozenset((step.unknown, *before))] = value
                 case Dependent():
                     x[step.speed] = forces[step.speed] + total(step.terms)
         return x
@@ -162,10 +170,10 @@ class _Elimination:
         self._J = {node: row.J for node, row in zip(multipliers, loops.rows, strict=True)}
         self._sizes = RowSizes(loops)
         self._turned = recursion.turned
+        self._rank = ranks(recursion.terms, {x for pair in weights for x in pair})
         self._terms: dict[Node, Terms] = {**recursion.terms, **{node: {} for node in multipliers}}
         self._touched = {node: set(row) for node, row in zip(multipliers, loops.weights, strict=True)}
         self._speeds, self._unknowns = frozenset(speeds), {*speeds, *multipliers}
-        self._depth = _depths(recursion.terms, {x for pair in weights for x in pair})
         self._place = {node: k for k, node in enumerate(self._terms)}
         self._H: dict[Node, dict[Node, Node]] = {node: {} for node in self._terms}
         self._entries = 0
@@ -198,7 +206,7 @@ class _Elimination:
                 if node not in prices:
                     prices[node] = self._price(node)
             node = min(ready, key=prices.__getitem__)
-            group = self._pair(node) if node in self._speeds else self._group(node)
+            group = self._pair(node) if node in self._speeds else self._together(node, ready)
             touched = {other for member in group for other in (*self._H[member], *self._terms[member])}
             self._remove(group)
             self._pass_touch(group)
@@ -206,7 +214,7 @@ class _Elimination:
                 del left[member]
                 ready.discard(member)
             ready |= {x for member in group for x in self._terms[member] if x in left and self._is_ready(x)}
-            ready |= {self._turned[x] for x in ready if x in self._turned and self._turned[x] in left}
+            ready |= {y for x in ready if x in self._turned for y in self._turned[x].members if y in left}
             ready |= {x for x, remaining in self._touched.items() if not remaining}
             for other in touched:
                 prices.pop(other, None)
@@ -217,8 +225,25 @@ class _Elimination:
     # -- the order ------------------------------------------------------------------------------------------
 
     def _group(self, node: Node) -> tuple[Node, ...]:
-        """The components that are replaced together."""
-        return (node, self._turned[node]) if node in self._turned else (node,)
+        """A component, with the other one of its pair if it is rotated."""
+        return self._turned[node].members if node in self._turned else (node,)
+
+    def _together(self, node: Node, ready: Iterable[Node]) -> tuple[Node, ...]:
+        """The components that are replaced with this one: other pairs that are rotated by the same angle."""
+        if node not in self._turned:
+            return (node,)
+        turns = [self._turned[node]]
+        others = (x for x in ready if x in self._turned and self._turned[x].cosine is turns[0].cosine)
+        for x in sorted(others, key=self._place.__getitem__):
+            if self._are_separate([*turns, self._turned[x]]):
+                turns.append(self._turned[x])
+        return tuple(x for turn in turns for x in turn.members)
+
+    def _are_separate(self, turns: Sequence[Turn]) -> bool:
+        """Whether the pairs are different ones, none of which is coupled with what replaces it or another one."""
+        operands = {x for turn in turns for x in turn.operands}
+        members = [x for turn in turns for x in turn.members]
+        return len(operands) == len(members) and all(operands.isdisjoint(self._H[x]) for x in members)
 
     def _pair(self, speed: Node) -> tuple[Node, ...]:
         """A speed, with the multiplier of the constraint that determines it, if there is a clear one.
@@ -240,7 +265,7 @@ class _Elimination:
         return not any(self._users[member] for member in self._group(node))
 
     def _price(self, node: Node) -> tuple[int, ...]:
-        """Speeds and multipliers first, then the deepest components; among equals that with the fewest new nonzeros."""
+        """Speeds and multipliers first, then the components by rank; among equals that with the fewest new nonzeros."""
         group = self._group(node)
         neighbors = {x for member in group for x in self._H[member]} - set(group)
         targets = {x for member in group for x in self._terms[member]}
@@ -249,8 +274,8 @@ class _Elimination:
             fill = sum(b not in self._H[a] for a, b in map(tuple, pairs))
         else:
             fill = sum(b not in self._H[a] for a, b in combinations(neighbors, 2))
-        depth = -len(self._depth) if node in self._unknowns else -self._depth[node]
-        return depth, fill - len(neighbors) * len(group), -self._place[node]
+        rank = (-(len(self._place) ** 2), 0) if node in self._unknowns else min(self._rank[x] for x in group)
+        return *rank, fill - len(neighbors) * len(group), -self._place[node]
 
     def _pass_touch(self, group: tuple[Node, ...]) -> None:
         """Note what the multipliers touch in place of what was removed."""
@@ -271,8 +296,9 @@ class _Elimination:
             else:
                 self._eliminate(node)
             return
-        if len(group) == 2 and not any(x in self._H[member] for member in group for x in self._terms[node]):
-            self._rotate(*group)
+        turns = list(dict.fromkeys(self._turned[x] for x in group if x in self._turned))
+        if turns and self._are_separate(turns):
+            self._rotate(turns)
         else:
             for member in group:
                 self._replace(member)
@@ -360,24 +386,31 @@ class _Elimination:
                 if b not in terms:
                     self._add(a, b, factor * value)
 
-    def _rotate(self, y: Node, z: Node) -> None:
-        """Replace ``y = c a + s b`` and ``z = c b - s a``, or ``-z``, with fewer operations than one by one."""
-        zero = self._graph.zero
-        (a, c), (b, s) = self._terms[y].items()
-        sign = self._graph.one if self._terms[z][b] is c else self._graph.const(-1)
-        self._pass_scale((y, z))
-        cross = self._H[y].get(z, zero) * sign
-        above, below = self._taken(y), {x: value * sign for x, value in self._taken(z).items()}
-        yy, zz = above.pop(y, zero), below.pop(z, zero) * sign
-        above.pop(z, None)
-        g = c * (yy - zz) - s * (2 * cross)
-        self._add(a, a, zz + c * g)
-        self._add(b, b, yy - c * g)
-        self._add(a, b, cross + s * g)
-        for x in dict.fromkeys((*above, *below)):
-            first, second = above.get(x, zero), below.get(x, zero)
-            self._add(a, x, c * first - s * second)
-            self._add(b, x, s * first + c * second)
+    def _rotate(self, turns: Sequence[Turn]) -> None:
+        """Replace pairs that are rotated by one angle, with fewer operations than one by one."""
+        zero, c, s = self._graph.zero, turns[0].cosine, turns[0].sine
+        self._pass_scale([x for turn in turns for x in turn.members])
+        rows = {x: self._taken(x) for turn in turns for x in turn.members}
+
+        def entry(x: Node, y: Node, sign: int) -> Node:
+            return sign * rows[x].get(y, rows[y].get(x, zero))
+
+        for k, turn in enumerate(turns):
+            for other in turns[k:]:
+                yy, yz = (entry(turn.y, x, turn.y_sign * sign) for x, sign in other.signed)
+                zy, zz = (entry(turn.z, x, turn.z_sign * sign) for x, sign in other.signed)
+                g = c * (yy - zz) - s * (yz + zy)
+                self._add(turn.a, other.a, zz + c * g)
+                self._add(turn.b, other.b, yy - c * g)
+                self._add(turn.a, other.b, yz + s * g)
+                if other is not turn:
+                    self._add(turn.b, other.a, zy + s * g)
+            above, below = rows[turn.y], rows[turn.z]
+            for x in dict.fromkeys((*above, *below)):
+                if x not in rows:
+                    first, second = turn.y_sign * above.get(x, zero), turn.z_sign * below.get(x, zero)
+                    self._add(turn.a, x, c * first - s * second)
+                    self._add(turn.b, x, s * first + c * second)
 
     # -- conditions -----------------------------------------------------------------------------------------
 
@@ -410,27 +443,6 @@ class _Elimination:
 
     def _larger(self, a: Node, b: Node) -> Node:
         return a if a is b else self._graph.apply("max", a, b)
-
-
-def _depths(recursion: Mapping[Node, Terms], massive: Set[Node]) -> dict[Node, int]:
-    """The depth of each component in the order of the elimination, from the root to the tips.
-
-    It is the largest one that is less than those of the components that depend on it. Components on which no
-    ``massive`` one depends belong to constraints: their depth is the next one after those that they consist of.
-    """
-    earliest: dict[Node, int] = {}
-    for node, terms in recursion.items():
-        earliest[node] = 1 + max((earliest[x] for x in terms), default=-1)
-    latest: dict[Node, int] = {}
-    for node, terms in reversed(list(recursion.items())):
-        if node in massive or node in latest:
-            depth = latest.setdefault(node, earliest[node])
-            for x in terms:
-                latest[x] = min(latest.get(x, depth), depth - 1)
-    for node, terms in recursion.items():
-        if node not in latest:
-            latest[node] = 1 + max((latest[x] for x in terms), default=-1)
-    return latest
 
 
 def _square(factor: Node) -> Node:

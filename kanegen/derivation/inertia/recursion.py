@@ -20,15 +20,46 @@ Terms: TypeAlias = dict[Node, Node]
 
 
 @dataclass(frozen=True)
+class Turn:
+    """Components of one vector after a rotation about an axis.
+
+    ``y_sign y = cosine a + sine b`` and ``z_sign z = cosine b - sine a``, with signs 1 or -1.
+    """
+
+    y: Node
+    z: Node
+    y_sign: int
+    z_sign: int
+    a: Node
+    b: Node
+    cosine: Node
+    sine: Node
+
+    @property
+    def members(self) -> tuple[Node, Node]:
+        """Both components."""
+        return self.y, self.z
+
+    @property
+    def signed(self) -> tuple[tuple[Node, int], tuple[Node, int]]:
+        """Both components with their signs."""
+        return (self.y, self.y_sign), (self.z, self.z_sign)
+
+    @property
+    def operands(self) -> frozenset[Node]:
+        """The components before the rotation."""
+        return frozenset((self.a, self.b))
+
+
+@dataclass(frozen=True)
 class Recursion:
     """``terms``: the speeds (without terms) and velocity components as sums, operands before results.
 
-    ``turned``: pairs of components y and z of one vector after a rotation about an axis, ``y = c a + s b`` and
-    ``z = c b - s a`` (or ``-z``) with ``c^2 + s^2 = 1``; both members are keys.
+    ``turned``: the rotation of each component of a rotated pair.
     """
 
     terms: Mapping[Node, Terms]
-    turned: Mapping[Node, Node]
+    turned: Mapping[Node, Turn]
 
 
 def velocity_recursion(
@@ -105,27 +136,27 @@ def _is_sign(terms: Terms) -> bool:
 # -- rotations about an axis ---------------------------------------------------------------------------------
 
 
-def _rotations(local: Mapping[Node, Terms]) -> tuple[dict[Node, Node], dict[Node, Terms]]:
-    """Each component of a rotated pair, with the other component of the pair, and with its terms."""
+def _rotations(local: Mapping[Node, Terms]) -> tuple[dict[Node, Turn], dict[Node, Terms]]:
+    """The rotation of each component of a rotated pair, and its terms."""
     waiting: dict[object, list[tuple[Node, Terms]]] = {}
-    pairs: dict[Node, Node] = {}
+    turned: dict[Node, Turn] = {}
     components: dict[Node, Terms] = {}
     for node in local:
         terms = _turned_terms(node, local)
         if terms is None:
             continue
-        angle = next(iter(terms.values()))
-        angle = angle.args[0] if angle.op == "neg" else angle
-        others = waiting.setdefault((angle.args[0], frozenset(terms)), [])
+        angle = _signed(next(iter(terms.values())))[1].args[0]
+        others = waiting.setdefault((angle, frozenset(terms)), [])
         for other in others:
-            if _is_orthogonal(terms, other[1]):
-                pairs[node], pairs[other[0]] = other[0], node
+            turn = _turn((node, terms), other) or _turn(other, (node, terms))
+            if turn is not None:
+                turned |= {node: turn, other[0]: turn}
                 components |= {node: terms, other[0]: other[1]}
                 others.remove(other)
                 break
         else:
             others.append((node, terms))
-    return pairs, components
+    return turned, components
 
 
 def _turned_terms(node: Node, local: Mapping[Node, Terms]) -> Terms | None:
@@ -144,6 +175,16 @@ def _turned_terms(node: Node, local: Mapping[Node, Terms]) -> Terms | None:
     return terms if len(terms) == 2 and functions == {"sin", "cos"} and len(angles) == 1 else None
 
 
-def _is_orthogonal(y: Terms, z: Terms) -> bool:
-    (a, alpha), (b, beta) = y.items()
-    return (z[a] is -beta and z[b] is alpha) or (z[a] is beta and z[b] is -alpha)
+def _signed(factor: Node) -> tuple[int, Node]:
+    return (-1, factor.args[0]) if factor.op == "neg" else (1, factor)
+
+
+def _turn(first: tuple[Node, Terms], second: tuple[Node, Terms]) -> Turn | None:
+    """The rotation with these components y and z, if it is one."""
+    (y, terms), (z, others) = first, second
+    a, b = sorted(terms, key=lambda operand: _signed(terms[operand])[1].op)  # a is the one with the cosine
+    (y_sign, cosine), (sign, sine) = _signed(terms[a]), _signed(terms[b])
+    z_sign, function = _signed(others[b])
+    if sign != y_sign or function is not cosine or _signed(others[a]) != (-z_sign, sine):
+        return None
+    return Turn(y, z, y_sign, z_sign, a, b, cosine, sine)
