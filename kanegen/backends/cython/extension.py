@@ -236,14 +236,14 @@ def _compile(job: Job, sources: Sources, work: Path, wrapper: Future[Path] | Non
 
 
 def _compile_kernel(job: Job, sources: Sources, work: Path, submit: Submit) -> list[Path]:
-    """Compile the kernel, a long one in several pieces at the same time; returns the object files."""
+    """Compile the kernel, in several pieces at the same time; returns the object files."""
     from kanegen.codegen.pieces import has_long_functions, pieces  # a model from the cache is not compiled
 
     text = sources.text(sources.kernel)
     optimized = job.options.of_long_kernels if has_long_functions(text) else job.options.kernel
     flags = (*job.options.common, *optimized, "-fvisibility=default")
     texts, files = pieces(text, processors()), [work / sources.kernel]
-    if len(texts) > 1:
+    if texts != [text]:
         files = [work / f"piece_{k}.c" for k in range(len(texts))]
         write_files({file.name: piece for file, piece in zip(files, texts, strict=True)}, work)
     objects = [file.with_suffix(".o") for file in files]
@@ -255,7 +255,6 @@ def _compile_kernel(job: Job, sources: Sources, work: Path, submit: Submit) -> l
     compile_object(job.toolchain, flags, files[0], objects[0], [str(work)])
     for compilation in others:
         compilation.result()
-    if len(files) > 1:
-        for file in files:
-            file.unlink()
+    for file in set(files) - {work / sources.kernel}:
+        file.unlink()
     return objects
