@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, Final, TypeAlias, cast
 
 from kanegen.backends.cython.cache import MANIFEST, open_cache
+from kanegen.backends.cython.generator import known_texts
 from kanegen.backends.cython.job import Job, job_for
 from kanegen.backends.cython.processes import Submit, processors, workers
 from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, link_command, make
@@ -142,15 +143,16 @@ def _built(request: Request, options: CompilerOptions | None) -> Extension:
     folder = job.cache.find("extensions", key)
     if folder is not None:
         return _loaded(folder, key, request.digest, options)
-    sources = job.cache.load_sources(request.digest)
-    if sources is not None:
-        return _build(request.digest, sources, options)
-    with workers(1) as submit:
-        # Where the Python module must be compiled, other processes do it while the model is derived.
-        wrapper = submit(wrapper_file, job, runtime_headers())
-        sources = c_sources(request.generated, request.digest)
-        job.cache.store_sources(sources)
-        return _build(request.digest, sources, options, wrapper)
+    with known_texts(job.cache):
+        sources = job.cache.load_sources(request.digest)
+        if sources is not None:
+            return _build(request.digest, sources, options)
+        with workers(1) as submit:
+            # Where the Python module must be compiled, other processes do it while the model is derived.
+            wrapper = submit(wrapper_file, job, runtime_headers())
+            sources = c_sources(request.generated, request.digest)
+            job.cache.store_sources(sources)
+            return _build(request.digest, sources, options, wrapper)
 
 
 def build(sources: Sources, options: CompilerOptions | None = None) -> Extension:
