@@ -85,9 +85,9 @@ def _evaluated_in_runs(text: str, functions: Mapping[str, str]) -> set[str]:
     What a guard calls in rare states is among them, without the listed functions that it calls: where it cannot be
     inlined, the code before the guard becomes slower (the right-hand side of `whipple_bicycle` by 8 %).
     """
-    listed = {name: spec_of(title) for title, name in _LISTED.findall(text)}
-    guarded = {name: set(_CALLED.findall("".join(_GUARD.findall(body)))) for name, body in functions.items()}
+    listed = {name: spec_of(title) for title, name in _LISTED.findall(text) if name in functions}
     called = {name: set(_CALLED.findall(body)) & functions.keys() for name, body in functions.items()}
+    guarded = {name: called[name] & set(_CALLED.findall("".join(_GUARD.findall(functions[name])))) for name in called}
     found: set[str] = set()
 
     def add(names: Iterable[str], following: Callable[[str], Iterable[str]]) -> None:
