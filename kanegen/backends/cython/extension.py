@@ -21,6 +21,7 @@ from kanegen.backends.cython.job import Job, job_for
 from kanegen.backends.cython.processes import Submit, processors, workers
 from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, link_command, make
 from kanegen.backends.cython.wrapper import MODULE, MODULE_FILE, wrapper_file
+from kanegen.backends.garbage import without_collections
 from kanegen.backends.parts import remember, request_of
 from kanegen.backends.protocol import BatchFunction, DeriveMore, Evaluator, Generated, ManyFunction, Request
 from kanegen.codegen.description import DESCRIPTION_FILE, Description
@@ -150,9 +151,12 @@ def _built(request: Request, options: CompilerOptions | None) -> Extension:
         with workers(1) as submit:
             # Where the Python module must be compiled, other processes do it while the model is derived.
             wrapper = submit(wrapper_file, job, runtime_headers())
-            sources = c_sources(request.generated, request.digest)
-            job.cache.store_sources(sources)
-            return _build(request.digest, sources, options, wrapper)
+            with without_collections():
+                sources = c_sources(request.generated, request.digest)
+            stored = submit(job.cache.store_sources, sources)
+            extension = _build(request.digest, sources, options, wrapper)
+            stored.result()
+            return extension
 
 
 def build(sources: Sources, options: CompilerOptions | None = None) -> Extension:
