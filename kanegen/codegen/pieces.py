@@ -42,6 +42,9 @@ _HIDDEN: Final = """\
 #if defined(__GNUC__)
 #define KG_PIECE __attribute__((visibility("hidden")))
 #define KG_CALLED __attribute__((noinline))
+/* User functions and splines are in every file. */
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wunused-variable"
 #else
 #define KG_PIECE
 #define KG_CALLED
@@ -118,7 +121,7 @@ def _divided(text: str, moved: Sequence[re.Match[str]], count: int) -> list[str]
     for match in needed:
         main = main.replace(match[0], _exposed(match[0]), 1)
     declarations = [*(f"KG_PIECE {match[1]}" for match in (*moved, *needed)), *map(_declaration, sorted(sines))]
-    head = "".join((head, _HIDDEN, *(f"{declaration};\n" for declaration in declarations), "\n"))
+    head = "".join((_HIDDEN, head, *(f"{declaration};\n" for declaration in declarations), "\n"))
     return _distributed(head, "\n".join((main, *map(_definition, sorted(sines)))), bodies, count)
 
 
