@@ -63,6 +63,16 @@ def test_texts_that_do_not_belong_to_this_version_are_replaced(
     assert {name: cache.read_note(GENERATOR_NOTE)[name] for name in RENDERED} == {name: note[name] for name in RENDERED}
 
 
+def test_later_processes_add_texts(cache: Cache) -> None:
+    first = cache.read_note(GENERATOR_NOTE)
+    forget()
+    with generator.known_texts(cache):
+        sources.environment().get_template("kernel.h.jinja")
+    second = cache.read_note(GENERATOR_NOTE)
+    assert len(second) == len(first) + 1
+    assert first.keys() < second.keys()
+
+
 def test_clear_removes_the_texts(cache: Cache) -> None:
     cache.clear()
     assert cache.read_note(GENERATOR_NOTE) == {}

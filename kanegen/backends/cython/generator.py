@@ -23,7 +23,7 @@ _seen: set[Path] = set()
 
 @contextmanager
 def known_texts(cache: Cache) -> Iterator[None]:
-    """Use what an earlier process has left in the cache; otherwise leave there what is computed in this context.
+    """Use what earlier processes have left in the cache, and leave there what is computed in this context.
 
     A note that is damaged, or belongs to another version of kanegen or Python, is replaced. Raises `BuildError`.
     """
@@ -32,12 +32,12 @@ def known_texts(cache: Cache) -> Iterator[None]:
         return
     note = cache.read_note(GENERATOR_NOTE)
     given = {name: text for name, text in note.items() if name != _DIGEST}
-    known = note.get(_DIGEST) == _digest(given)
-    if known:
-        TEXTS.update(given)
+    if note.get(_DIGEST) != _digest(given):
+        given = {}
+    TEXTS.update(given)
     yield
-    if not known:
-        texts = dict(TEXTS)
+    texts = dict(TEXTS)
+    if texts.keys() != given.keys():
         cache.write_note(GENERATOR_NOTE, {**texts, _DIGEST: _digest(texts)})
     _seen.add(cache.root)
 
