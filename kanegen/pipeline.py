@@ -5,14 +5,13 @@ The stages that derive and generate are imported when they are needed: a model f
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kanegen.backends.cython.extension import c_sources
 from kanegen.backends.cython.toolchain import CompilerOptions
+from kanegen.backends.garbage import without_collections
 from kanegen.backends.protocol import Generated, Request
 from kanegen.backends.registry import backend as backend_named
 from kanegen.codegen.sources import Sources
@@ -94,13 +93,13 @@ def _request(model: Model, options: BuildOptions) -> Request:
     def derive() -> Generated:
         from kanegen.derivation import Equations
 
-        with activity(f"deriving the equations of {model.name!r}"), _without_collections():
+        with activity(f"deriving the equations of {model.name!r}"), without_collections():
             return generate(Equations(system), options)
 
     def derive_more(form: str, names: tuple[str, ...]) -> Generated:
         from kanegen.derivation import Equations
 
-        with activity(f"deriving {', '.join(names)} of {model.name!r}"), _without_collections():
+        with activity(f"deriving {', '.join(names)} of {model.name!r}"), without_collections():
             # Another graph than that of the first program, so that the code does not depend on what was derived before.
             return generate(Equations(lower_model(model)), BuildOptions(form, names, Scope.LATER))
 
@@ -115,18 +114,6 @@ def options_of(
     if isinstance(stabilization, Projection) and stabilization.integrals:
         return options.including("Q", "integrals")
     return options
-
-
-@contextmanager
-def _without_collections() -> Iterator[None]:
-    """Disable the garbage collector: one pass over SymPy's objects takes 50 ms, as long as the derivation."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def generate(

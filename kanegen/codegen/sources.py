@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, Final
 
+from kanegen.codegen.kept import TEXTS
 from kanegen.codegen.methods.table import IMPLICIT, NAMES
 from kanegen.codes import REGULARIZED, ContactLaw, EventKind, Mode, Paradox, Status
 from kanegen.errors import BuildError
@@ -106,6 +107,9 @@ def _check_path(path: str) -> None:
 
 
 RUNTIME = "runtime"
+RENDERED: Final = ("kg_codes.h", "kg_methods.h", "kg_tableaux.h", "kg_rosenbrock.h")
+"""Headers of the runtime that are rendered from tables."""
+
 _INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.MULTILINE)
 
 
@@ -116,8 +120,10 @@ def environment() -> Any:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     from kanegen.codegen import filters
+    from kanegen.codegen.template_code import TemplateCode
 
     result = Environment(
+        bytecode_cache=TemplateCode(),
         loader=FunctionLoader(_template_text),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -150,12 +156,20 @@ def runtime_headers(methods: Iterable[str] = NAMES) -> dict[str, str]:
 
 @cache
 def _runtime_headers(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    from kanegen.codegen.methods.files import METHODS
-
     entries = (template_folder() / RUNTIME).iterdir()
     headers = {entry.name: entry.read_text(encoding="utf-8") for entry in entries if entry.name.endswith(".h")}
+    if names != NAMES:
+        return tuple(sorted((headers | _rendered_headers(names)).items()))
+    if any(name not in TEXTS for name in RENDERED):
+        TEXTS.update(_rendered_headers(names))
+    return tuple(sorted((headers | {name: TEXTS[name] for name in RENDERED}).items()))
+
+
+def _rendered_headers(names: tuple[str, ...]) -> dict[str, str]:
+    from kanegen.codegen.methods.files import METHODS
+
     methods = [METHODS[name] for name in names]
-    headers["kg_codes.h"] = render(
+    codes = render(
         "codes.h.jinja",
         statuses=list(Status),
         modes=list(Mode),
@@ -164,10 +178,13 @@ def _runtime_headers(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         paradoxes=list(Paradox),
         kinds=list(EventKind),
     )
-    headers["kg_methods.h"] = render("methods.h.jinja", methods=methods)
-    headers["kg_tableaux.h"] = render("tableaux.h.jinja", methods=[m for m in methods if not m.is_implicit])
-    headers["kg_rosenbrock.h"] = render("rosenbrock.h.jinja", methods=[m for m in methods if m.is_implicit])
-    return tuple(sorted(headers.items()))
+    texts = (
+        codes,
+        render("methods.h.jinja", methods=methods),
+        render("tableaux.h.jinja", methods=[m for m in methods if not m.is_implicit]),
+        render("rosenbrock.h.jinja", methods=[m for m in methods if m.is_implicit]),
+    )
+    return dict(zip(RENDERED, texts, strict=True))
 
 
 def include_closure(files: Mapping[str, str], available: Mapping[str, str]) -> dict[str, str]:

@@ -1,20 +1,23 @@
-"""Long kernels are compiled in several files; here short ones count as long."""
+"""Kernels are compiled in several files."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
-from systems import example
+from systems import example, solver_for
 
 import kanegen as kg
-from kanegen.codegen.pieces import has_long_functions, pieces
+from kanegen.bench.timing import States, TimedFunction, timed_library
+from kanegen.codegen.pieces import _with_called_sines, has_long_functions, pieces
 from kanegen.pipeline import sources_of
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def short_functions_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short kernels count as long ones."""
     monkeypatch.setattr("kanegen.program.passes.schedule.LONGEST", 60)
     monkeypatch.setattr("kanegen.program.passes.schedule.PART", 20)
     monkeypatch.setattr("kanegen.codegen.pieces.LONG", 2000)
@@ -25,6 +28,7 @@ def chain() -> Any:
     return example("spatial_chain").model(3).changed(name="chain in pieces")
 
 
+@pytest.mark.usefixtures("short_functions_are_divided")
 def test_a_kernel_in_pieces_has_the_same_values() -> None:
     model, rng = chain(), np.random.default_rng(0)
     texts = pieces(sources_of(model, functions=("rhs",)).text("chain_in_pieces.c"), 3)
@@ -38,6 +42,7 @@ def test_a_kernel_in_pieces_has_the_same_values() -> None:
         np.testing.assert_allclose(compiled.rhs(0.0, q, u)[1], reference.rhs(0.0, q, u)[1], rtol=1e-11)
 
 
+@pytest.mark.usefixtures("short_functions_are_divided")
 def test_each_part_is_in_one_piece() -> None:
     text = sources_of(chain(), functions=("rhs",)).text("chain_in_pieces.c")
     assert has_long_functions(text)
@@ -48,3 +53,52 @@ def test_each_part_is_in_one_piece() -> None:
         assert sum(piece.count("_part_") for piece in texts) == text.count("_part_") + len(texts) * parts
         assert [piece.count("kg_get_model(void)\n{") for piece in texts] == [1] + [0] * (len(texts) - 1)
     assert pieces(text, 1) == [text]
+
+
+# -- functions that only the user calls ------------------------------------------------------------------------------
+
+CRANK = "slider_crank"
+
+
+def crank() -> tuple[kg.Solver, str]:
+    solver = solver_for(CRANK)
+    return solver, solver.sources.text(solver.sources.kernel)
+
+
+def test_functions_of_integrations_stay_in_the_first_piece() -> None:
+    _, text = crank()
+    for count in (1, 2, 4):
+        first, *others = pieces(text, count)
+        assert min(count, 2) <= 1 + len(others) <= count
+        # Only the right-hand side calls rhs_general, which the compiler inlines.
+        for name in ("rhs", "rhs_general", "rhs_stabilized", "position_level"):
+            assert f"int evaluate_{name}(KG_ARGUMENTS)\n{{" in first
+        # Sines are inlined there, and nowhere else.
+        assert "kg_sincos(2, angle, sine, cosine);" in first
+        assert not any("kg_sincos(" in piece for piece in others)
+        for name in ("Q", "energy", "multipliers"):
+            definition = f"int evaluate_{name}(KG_ARGUMENTS)\n{{"
+            assert sum(piece.count(definition) for piece in (first, *others)) == 1
+
+
+def test_functions_that_only_the_user_calls_have_the_same_bits_in_pieces() -> None:
+    solver, text = crank()
+    assert len(pieces(text, 2)) == 2
+    library = timed_library(solver.sources.files, solver.sources.kernel)
+    rng = np.random.default_rng(3)
+    q, u = (np.ascontiguousarray(rng.uniform(0.5, 1.0, (1, 3))) for _ in "qu")
+    states = States(0.0, q, u, np.zeros(0), np.zeros(0), np.array(list(solver.parameters.values())))
+    for name in ("rhs", "Q", "V", "energy", "multipliers", "constraint_force"):
+        whole = TimedFunction(library, name, states).evaluate(0)
+        found = getattr(solver, name)(0.0, q[0], u[0])
+        parts = found if isinstance(found, tuple) else (found,)
+        np.testing.assert_array_equal(np.concatenate([np.ravel(part) for part in parts]), whole)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8])
+def test_any_number_of_angles_is_called(n: int) -> None:
+    sines: set[int] = set()
+    body = _with_called_sines(f"kg_sincos({n}, angle, sine, cosine);", sines)
+    assert [f"angle[{k}]" for k in range(n)] == re.findall(r"angle\[\d+\]", body)
+    assert sum(int(k) for k in re.findall(r"kg_sincos_of_(\d)", body)) == n
+    assert sines == {int(k) for k in re.findall(r"kg_sincos_of_(\d)", body)}

@@ -26,7 +26,7 @@ from kanegen.progress import activity
 
 KINDS = ("sources", "wrappers", "extensions")
 LOCKS = "locks"
-COMPILERS_NOTE = "compilers.json"
+COMPILERS_NOTE, GENERATOR_NOTE = "compilers.json", "generator.json"
 MANIFEST = "manifest.json"
 
 
@@ -200,9 +200,10 @@ class Cache:
                     _remove(folder)
                     if os.path.lexists(folder):
                         raise PermissionError(f"{folder} cannot be removed")
-            for note in (self.root / COMPILERS_NOTE, *self.root.glob(f".{COMPILERS_NOTE}.*")):
-                freed += folder_size(note)
-                _remove(note)
+            for name in (COMPILERS_NOTE, GENERATOR_NOTE):
+                for note in (self.root / name, *self.root.glob(f".{name}.*")):
+                    freed += folder_size(note)
+                    _remove(note)
             remove_free_locks(self.root / LOCKS)
         return freed
 

@@ -16,10 +16,12 @@ from types import ModuleType
 from typing import Any, Final, TypeAlias, cast
 
 from kanegen.backends.cython.cache import MANIFEST, open_cache
+from kanegen.backends.cython.generator import known_texts
 from kanegen.backends.cython.job import Job, job_for
 from kanegen.backends.cython.processes import Submit, processors, workers
 from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, link_command, make
 from kanegen.backends.cython.wrapper import MODULE, MODULE_FILE, wrapper_file
+from kanegen.backends.garbage import without_collections
 from kanegen.backends.parts import remember, request_of
 from kanegen.backends.protocol import BatchFunction, DeriveMore, Evaluator, Generated, ManyFunction, Request
 from kanegen.codegen.description import DESCRIPTION_FILE, Description
@@ -142,15 +144,19 @@ def _built(request: Request, options: CompilerOptions | None) -> Extension:
     folder = job.cache.find("extensions", key)
     if folder is not None:
         return _loaded(folder, key, request.digest, options)
-    sources = job.cache.load_sources(request.digest)
-    if sources is not None:
-        return _build(request.digest, sources, options)
-    with workers(1) as submit:
-        # Where the Python module must be compiled, other processes do it while the model is derived.
-        wrapper = submit(wrapper_file, job, runtime_headers())
-        sources = c_sources(request.generated, request.digest)
-        job.cache.store_sources(sources)
-        return _build(request.digest, sources, options, wrapper)
+    with known_texts(job.cache):
+        sources = job.cache.load_sources(request.digest)
+        if sources is not None:
+            return _build(request.digest, sources, options)
+        with workers(1) as submit:
+            # Where the Python module must be compiled, other processes do it while the model is derived.
+            wrapper = submit(wrapper_file, job, runtime_headers())
+            with without_collections():
+                sources = c_sources(request.generated, request.digest)
+            stored = submit(job.cache.store_sources, sources)
+            extension = _build(request.digest, sources, options, wrapper)
+            stored.result()
+            return extension
 
 
 def build(sources: Sources, options: CompilerOptions | None = None) -> Extension:
@@ -236,14 +242,14 @@ def _compile(job: Job, sources: Sources, work: Path, wrapper: Future[Path] | Non
 
 
 def _compile_kernel(job: Job, sources: Sources, work: Path, submit: Submit) -> list[Path]:
-    """Compile the kernel, a long one in several pieces at the same time; returns the object files."""
+    """Compile the kernel, in several pieces at the same time; returns the object files."""
     from kanegen.codegen.pieces import has_long_functions, pieces  # a model from the cache is not compiled
 
     text = sources.text(sources.kernel)
     optimized = job.options.of_long_kernels if has_long_functions(text) else job.options.kernel
     flags = (*job.options.common, *optimized, "-fvisibility=default")
     texts, files = pieces(text, processors()), [work / sources.kernel]
-    if len(texts) > 1:
+    if texts != [text]:
         files = [work / f"piece_{k}.c" for k in range(len(texts))]
         write_files({file.name: piece for file, piece in zip(files, texts, strict=True)}, work)
     objects = [file.with_suffix(".o") for file in files]
@@ -255,7 +261,6 @@ def _compile_kernel(job: Job, sources: Sources, work: Path, submit: Submit) -> l
     compile_object(job.toolchain, flags, files[0], objects[0], [str(work)])
     for compilation in others:
         compilation.result()
-    if len(files) > 1:
-        for file in files:
-            file.unlink()
+    for file in set(files) - {work / sources.kernel}:
+        file.unlink()
     return objects
