@@ -67,15 +67,14 @@ cdef int _inputs_at(Evaluation *e, double t, const double *y) noexcept nogil:
 cdef int _under_law(void *context, double t, const double *y, double *dydt) noexcept nogil:
     """The right-hand side if only one law writes inputs, without limits and into consecutive places of r."""
     cdef Evaluation *e = <Evaluation *>context
-    cdef ControlLoop *c = <ControlLoop *>e.control
-    cdef int status = c.law.evaluate(t, y, y + e.n_q, e.r, e.p, c.work, e.r + c.slots[0])
+    cdef int status = e.law(t, y, y + e.n_q, e.r, e.p, e.law_work, e.controls)
     if status < 0:
         return status
     return e.evaluate(t, y, y + e.n_q, e.r, e.p, e.work, dydt)
 
 
-cdef bint _is_only_law(const Evaluation *e) noexcept nogil:
-    """Whether `_under_law` applies."""
+cdef bint _has_only_law(Evaluation *e) noexcept nogil:
+    """Whether `_under_law` applies; prepares it."""
     cdef const ControlLoop *c = <ControlLoop *>e.control
     cdef int k
     if e.source.kind != INPUT_CONSTANT or N_S or c == NULL or c.next != NULL or c.law == NULL or c.held or c.n == 0:
@@ -83,6 +82,7 @@ cdef bint _is_only_law(const Evaluation *e) noexcept nogil:
     for k in range(c.n):
         if c.slots[k] != c.slots[0] + k or c.low[k] != -INFINITY or c.high[k] != INFINITY:
             return False
+    e.law, e.law_work, e.controls = c.law.evaluate, c.work, e.r + c.slots[0]
     return c.places == NULL
 
 
