@@ -76,6 +76,28 @@ cdef int _inputs_at(Evaluation *e, double t, const double *y) noexcept nogil:
     return status
 
 
+cdef int _under_law(void *context, double t, const double *y, double *dydt) noexcept nogil:
+    """The right-hand side if only one law writes inputs, without limits and into consecutive places of r."""
+    cdef Evaluation *e = <Evaluation *>context
+    cdef int status = e.law(t, y, y + e.n_q, e.r, e.p, e.law_work, e.controls)
+    if status < 0:
+        return status
+    return e.evaluate(t, y, y + e.n_q, e.r, e.p, e.work, dydt)
+
+
+cdef bint _has_only_law(Evaluation *e) noexcept nogil:
+    """Whether `_under_law` applies; prepares it."""
+    cdef const ControlLoop *c = <ControlLoop *>e.control
+    cdef int k
+    if e.source.kind != INPUT_CONSTANT or N_S or c == NULL or c.next != NULL or c.law == NULL or c.held or c.n == 0:
+        return False
+    for k in range(c.n):
+        if c.slots[k] != c.slots[0] + k or c.low[k] != -INFINITY or c.high[k] != INFINITY:
+            return False
+    e.law, e.law_work, e.controls = c.law.evaluate, c.work, e.r + c.slots[0]
+    return c.places == NULL
+
+
 cdef int _control(Evaluation *e, ControlLoop *c, double t, const double *y) noexcept nogil:
     cdef int k, status
     if c.law == NULL and c.inputs == NULL:

@@ -47,6 +47,9 @@ cdef struct Evaluation:
     Source source
     void *slopes  # Slopes (module_jacobian.pxi) for implicit methods
     void *control  # the first ControlLoop (module_control.pxi) of a closed loop
+    kg_evaluate law  # of the only ControlLoop, if _under_law applies, with its work array and its place in r
+    double *law_work
+    double *controls
 
 
 cdef void _piecewise(Source *s, double t, double *r) noexcept nogil:

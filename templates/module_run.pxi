@@ -201,7 +201,7 @@ cdef class Run:
         for control in controls:
             self.callers.append((<Control>control).attach(self, width))
         if controls:
-            self.ode.rhs = _right_hand_side
+            self.ode.rhs = _under_law if _has_only_law(&self.evaluation) else _right_hand_side
         return 0
 
     cdef int sample(self) except -1:

@@ -542,12 +542,13 @@ static inline int kg_project(kg_projection *c, kg_real t, kg_real *q, kg_real *u
 
 /* Whether no component of the state has moved from that in `scratch` by more than a fraction of its tolerance. */
 static inline int kg_projection_negligible(const kg_stepper *s) {
-  int negligible = 1;
   for (int i = 0; i < s->ode.n; ++i) {
     const kg_real tolerance = s->options.atol[i] + s->options.rtol[i] * KG_ABS(s->y[i]);
-    negligible &= KG_ABS(s->y[i] - s->scratch[i]) <= KG_PROJECTION_NEGLIGIBLE * tolerance;
+    if (!(KG_ABS(s->y[i] - s->scratch[i]) <= KG_PROJECTION_NEGLIGIBLE * tolerance)) {
+      return 0;
+    }
   }
-  return negligible;
+  return 1;
 }
 
 /* Projects the state the stepper has accepted, y = (q, u); `r` holds the inputs at its time, `outcome` is that of the

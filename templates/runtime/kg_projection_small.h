@@ -1,8 +1,8 @@
 /* kg_projection_small.h - corrections of a projection for a few constraints on a few speeds.
  *
- * The corrections of kg_level_correction() through the inverse of Q. The code is inlined with constant sizes, so that
- * its loops unroll; it takes a third of the time of the general code, to which rows that are nearly dependent and masses
- * that are nearly singular are left.
+ * The corrections of kg_level_correction() through the inverse of Q, in code that is inlined with constant sizes, so
+ * that its loops unroll: two fifths of the time. Rows that are nearly dependent, and masses that are nearly
+ * singular, are left to the general code.
  */
 #ifndef KG_PROJECTION_SMALL_H
 #define KG_PROJECTION_SMALL_H
@@ -22,6 +22,20 @@ extern "C" {
 /* Change of Q, relative to its diagonal, up to which its inverse is kept. */
 #define KG_SMALL_CHANGE KG_C(0.05)
 
+/* Whether a residual is within the tolerance for the size of x. */
+static inline int kg_projection_within(const kg_level *l, kg_real residual) {
+  return residual <= l->tolerance || residual <= l->tolerance * kg_largest(l->n, l->x);
+}
+
+/* Whether a residual of the rows exceeds the tolerance. */
+static inline int kg_projection_exceeds(const kg_level *l) {
+  kg_real largest = KG_C(0.0);
+  for (int i = 0; i < l->rows; ++i) {
+    largest = KG_MAX(largest, KG_ABS(kg_level_residual(l, i)));
+  }
+  return !kg_projection_within(l, largest);
+}
+
 /* Whether the level has such sizes; its corrections have as many components as there are speeds. */
 static inline int kg_small_fits(const kg_level *l) {
   const int n = l->manifold->n_u;
@@ -29,23 +43,31 @@ static inline int kg_small_fits(const kg_level *l) {
 }
 
 /* The inverse of Q by elimination without pivoting. Returns 0 where Q is nearly singular. */
-static inline int kg_small_inverse(int n, const kg_real *Q, kg_real *inverse) {
+KG_INLINED int kg_small_inverse(int n, const kg_real *Q, kg_real *inverse) {
+  kg_real a[KG_SMALL_SPEEDS * KG_SMALL_SPEEDS]; /* in registers, which calls of memcpy would prevent */
   int regular = 1;
-  memcpy(inverse, Q, (size_t)(n * n) * sizeof *Q);
+  for (int i = 0; i < n * n; ++i) {
+    a[i] = Q[i];
+  }
   for (int k = 0; k < n; ++k) {
-    kg_real *pivot = inverse + k * n;
-    const kg_real shrink = KG_C(1.0) / pivot[k];
-    regular &= pivot[k] > KG_METRIC_SINGULAR * Q[k * n + k];
-    pivot[k] = KG_C(1.0);
-    kg_scale(n, shrink, pivot);
+    const kg_real shrink = KG_C(1.0) / a[k * n + k];
+    regular &= a[k * n + k] > KG_METRIC_SINGULAR * Q[k * n + k];
+    a[k * n + k] = KG_C(1.0);
+    for (int j = 0; j < n; ++j) {
+      a[k * n + j] *= shrink;
+    }
     for (int i = 0; i < n; ++i) {
-      kg_real *row = inverse + i * n;
       if (i != k) {
-        const kg_real factor = row[k];
-        row[k] = KG_C(0.0);
-        kg_add(n, -factor, pivot, row);
+        const kg_real factor = a[i * n + k];
+        a[i * n + k] = KG_C(0.0);
+        for (int j = 0; j < n; ++j) {
+          a[i * n + j] -= factor * a[k * n + j];
+        }
       }
     }
+  }
+  for (int i = 0; i < n * n; ++i) {
+    inverse[i] = a[i];
   }
   return regular;
 }
@@ -61,9 +83,11 @@ KG_INLINED int kg_small_metric(int n, const kg_level *l) {
     status = kg_level_call(l, l->manifold->displacements, l->w.S);
   }
   for (int j = 0; j < n; ++j) {
-    for (int k = 0; k <= j; ++k) {
-      const kg_real change = Q[j * n + k] - known[j * n + k];
-      changed |= !(change * change <= KG_SMALL_CHANGE * KG_SMALL_CHANGE * (known[j * n + j] * known[k * n + k]));
+    for (int k = 0; k < n; ++k) {
+      if (k <= j) {
+        const kg_real change = Q[j * n + k] - known[j * n + k];
+        changed |= !(change * change <= KG_SMALL_CHANGE * KG_SMALL_CHANGE * (known[j * n + j] * known[k * n + k]));
+      }
     }
   }
   if (changed) {
@@ -76,50 +100,72 @@ KG_INLINED int kg_small_metric(int n, const kg_level *l) {
   return status;
 }
 
-/* Solves g x = b for the symmetric g by its adjugate, with one division; b becomes x. Returns 0 where rows of which g
- * holds the products are nearly dependent. */
-KG_INLINED int kg_small_solve(int rows, const kg_real *g, kg_real *b) {
+/* Replaces the symmetric g by its inverse. Returns 0 where rows of which g holds the products are nearly dependent. */
+KG_INLINED int kg_small_invert(int rows, kg_real *g) {
   if (rows == 1) {
-    b[0] /= g[0];
-    return g[0] > KG_C(0.0);
+    const kg_real square = g[0];
+    g[0] = KG_C(1.0) / square;
+    return square > KG_C(0.0);
   }
   if (rows == 2) {
     const kg_real all = g[0] * g[3], determinant = all - g[2] * g[2], inverse = KG_C(1.0) / determinant;
-    const kg_real first = b[0];
-    b[0] = (g[3] * first - g[2] * b[1]) * inverse;
-    b[1] = (g[0] * b[1] - g[2] * first) * inverse;
+    const kg_real first = g[0];
+    g[0] = g[3] * inverse;
+    g[1] = g[2] = -g[2] * inverse;
+    g[3] = first * inverse;
     return determinant > KG_LEAST_NORM_REGULAR * all;
   }
   {
     const kg_real c00 = g[4] * g[8] - g[7] * g[7], c10 = g[6] * g[7] - g[3] * g[8], c20 = g[3] * g[7] - g[6] * g[4];
     const kg_real c11 = g[0] * g[8] - g[6] * g[6], c21 = g[3] * g[6] - g[0] * g[7], c22 = g[0] * g[4] - g[3] * g[3];
     const kg_real determinant = g[0] * c00 + g[3] * c10 + g[6] * c20, inverse = KG_C(1.0) / determinant;
-    const kg_real x = b[0], y = b[1], z = b[2];
-    b[0] = (c00 * x + c10 * y + c20 * z) * inverse;
-    b[1] = (c10 * x + c11 * y + c21 * z) * inverse;
-    b[2] = (c20 * x + c21 * y + c22 * z) * inverse;
-    return determinant > KG_LEAST_NORM_REGULAR * (g[0] * g[4] * g[8]);
+    const int regular = determinant > KG_LEAST_NORM_REGULAR * (g[0] * g[4] * g[8]);
+    g[0] = c00 * inverse;
+    g[1] = g[3] = c10 * inverse;
+    g[2] = g[6] = c20 * inverse;
+    g[4] = c11 * inverse;
+    g[5] = g[7] = c21 * inverse;
+    g[8] = c22 * inverse;
+    return regular;
   }
 }
 
-/* Moves x by the correction and writes its largest component; returns KG_SINGULAR where rows are nearly dependent. */
-KG_INLINED int kg_small_correct(int n, int rows, kg_level *l, kg_real *largest) {
-  const kg_real *KG_RESTRICT inverse = l->w.factor, *KG_RESTRICT given = l->w.rows, *KG_RESTRICT S = l->w.S;
-  kg_real *KG_RESTRICT x = l->x;
-  kg_real along[KG_SMALL_ROWS * KG_SMALL_SPEEDS]; /* Q^-1 times each row */
-  kg_real product[KG_SMALL_ROWS * KG_SMALL_ROWS], b[KG_SMALL_ROWS], z[KG_SMALL_SPEEDS], most = KG_C(0.0);
+/* Computes w.a = Q^-1 times each row, and w.gram, the inverse of the products of the rows in the metric Q^-1. Returns
+ * KG_SINGULAR where rows are nearly dependent. Local arrays stay in registers. */
+KG_INLINED int kg_small_prepare(int n, int rows, const kg_level *l) {
+  const kg_real *KG_RESTRICT inverse = l->w.factor, *KG_RESTRICT given = l->w.rows;
+  kg_real along[KG_SMALL_ROWS * KG_SMALL_SPEEDS], product[KG_SMALL_ROWS * KG_SMALL_ROWS];
+  int regular;
   for (int i = 0; i < rows; ++i) {
     const kg_real *row = given + i * (n + 1);
     for (int j = 0; j < n; ++j) {
       along[i * n + j] = kg_dot(n, inverse + j * n, row);
     }
-    for (int k = 0; k <= i; ++k) {
-      product[i * rows + k] = kg_dot(n, along + k * n, row);
+    for (int k = 0; k < rows; ++k) {
+      if (k <= i) {
+        product[i * rows + k] = kg_dot(n, along + k * n, row);
+      }
     }
-    b[i] = -row[n];
   }
-  if (!kg_small_solve(rows, product, b)) {
-    return KG_SINGULAR;
+  regular = kg_small_invert(rows, product);
+  for (int i = 0; i < rows * n; ++i) {
+    l->w.a[i] = along[i];
+  }
+  for (int i = 0; i < rows * rows; ++i) {
+    l->w.gram[i] = product[i];
+  }
+  return regular ? KG_OK : KG_SINGULAR;
+}
+
+/* Writes the correction z. */
+KG_INLINED void kg_small_solve(int n, int rows, const kg_level *l, kg_real *KG_RESTRICT z) {
+  const kg_real *KG_RESTRICT along = l->w.a, *KG_RESTRICT inverse = l->w.gram, *KG_RESTRICT given = l->w.rows;
+  kg_real b[KG_SMALL_ROWS];
+  for (int i = 0; i < rows; ++i) {
+    b[i] = KG_C(0.0);
+    for (int k = 0; k < rows; ++k) {
+      b[i] -= inverse[i * rows + k] * given[k * (n + 1) + n];
+    }
   }
   for (int j = 0; j < n; ++j) {
     z[j] = KG_C(0.0);
@@ -127,78 +173,100 @@ KG_INLINED int kg_small_correct(int n, int rows, kg_level *l, kg_real *largest) 
       z[j] += b[i] * along[i * n + j];
     }
   }
-  for (int i = 0; i < l->n; ++i) {
-    kg_real change = KG_C(0.0);
-    if (l->positions) {
-      for (int j = 0; j < n; ++j) {
-        change += S[i * n + j] * z[j];
-      }
-    } else {
-      change = z[i];
-    }
+}
+
+/* Whether all residuals are within the tolerance. */
+KG_INLINED int kg_small_satisfied(int n, int rows, const kg_level *l) {
+  kg_real largest = KG_C(0.0);
+  for (int i = 0; i < rows; ++i) {
+    largest = KG_MAX(largest, KG_ABS(l->w.rows[i * (n + 1) + n]));
+  }
+  return kg_projection_within(l, largest);
+}
+
+/* Moves the `count` components of x by the correction z; returns its largest component. */
+KG_INLINED kg_real kg_small_move(int n, int count, const kg_level *l, const kg_real *z) {
+  const kg_real *KG_RESTRICT S = l->w.S;
+  kg_real *KG_RESTRICT x = l->x;
+  kg_real most = KG_C(0.0);
+  for (int i = 0; i < count; ++i) {
+    const kg_real change = l->positions ? kg_dot(n, S + i * n, z) : z[i];
     x[i] += change;
     most = KG_MAX(most, KG_ABS(change));
   }
-  *largest = most;
+  return most;
+}
+
+/* What a correction can use of the previous one. With the same number of rows, those of the speeds are the derivatives
+ * of those of the positions, and have the same coefficients. Positions have hardly moved since the last evaluation:
+ * what this changes in a correction of relative size KG_PROJECTION_LAST is below the rounding of the speeds, and a
+ * larger correction is not the last one. */
+typedef enum { KG_SMALL_NOTHING, KG_SMALL_METRIC, KG_SMALL_COEFFICIENTS } kg_small_known;
+
+/* A correction of x; writes its largest component. */
+KG_INLINED int kg_small_correct(int n, int rows, const kg_level *l, kg_small_known known, kg_real *largest) {
+  kg_real z[KG_SMALL_SPEEDS];
+  int status = known == KG_SMALL_NOTHING ? kg_small_metric(n, l) : KG_OK;
+  if (status >= 0 && known != KG_SMALL_COEFFICIENTS) {
+    status = kg_small_prepare(n, rows, l);
+  }
+  if (status < 0) {
+    return status;
+  }
+  kg_small_solve(n, rows, l, z);
+  *largest = l->n == n ? kg_small_move(n, n, l, z) : kg_small_move(n, l->n, l, z);
   return KG_OK;
 }
 
-/* The metric, if it is not known, and a correction, with constant sizes. */
-#define KG_SMALL_STEP(n, rows)                                                         \
-  case (n) * 8 + (rows):                                                               \
-    status = metric_known ? KG_OK : kg_small_metric(n, l);                             \
-    return status < 0 ? status : kg_small_correct(n, rows, l, largest);
-
-static inline int kg_small_step(kg_level *l, int metric_known, kg_real *largest) {
-  int status;
-  switch (l->manifold->n_u * 8 + l->rows) {
-    KG_SMALL_STEP(2, 1)
-    KG_SMALL_STEP(3, 1)
-    KG_SMALL_STEP(3, 2)
-    KG_SMALL_STEP(4, 1)
-    KG_SMALL_STEP(4, 2)
-    KG_SMALL_STEP(4, 3)
-    KG_SMALL_STEP(5, 1)
-    KG_SMALL_STEP(5, 2)
-    KG_SMALL_STEP(5, 3)
-    KG_SMALL_STEP(6, 1)
-    KG_SMALL_STEP(6, 2)
-    KG_SMALL_STEP(6, 3)
-    default:
-      return KG_SINGULAR;
-  }
-}
-
-/* Returns whether a residual of the rows exceeds its tolerance for the size of x. */
-static inline int kg_projection_exceeds(const kg_level *l) {
-  kg_real largest = KG_C(0.0);
-  for (int i = 0; i < l->rows; ++i) {
-    largest = KG_MAX(largest, KG_ABS(kg_level_residual(l, i)));
-  }
-  return !(largest <= l->tolerance) && !(largest <= l->tolerance * kg_largest(l->n, l->x));
-}
-
-/* Newton's method with the code for small sizes. Returns as kg_projection_level(), or KG_SINGULAR where that code does
- * not apply; x may have been moved. */
-static inline int kg_projection_small(kg_level *l, int metric_known) {
+/* Newton's method. GCC unrolls the short loops because they are inside of this loop and have constant bounds (hence
+ * `if (k <= j)`); otherwise it vectorizes them first, and their loads wait for the stores of single numbers. */
+KG_INLINED int kg_small_newton(int n, int rows, const kg_level *l, int metric_known) {
+  const int same_rows = l->manifold->position && l->manifold->position->rows == rows;
+  kg_small_known known = !metric_known ? KG_SMALL_NOTHING : same_rows ? KG_SMALL_COEFFICIENTS : KG_SMALL_METRIC;
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
     int status = kg_level_call(l, l->function, l->w.rows);
     kg_real change = KG_C(0.0);
     if (status < 0) {
       return status;
     }
-    if ((iteration > 0 || !metric_known) && !kg_projection_exceeds(l)) {
+    if ((iteration > 0 || !metric_known) && kg_small_satisfied(n, rows, l)) {
       return iteration > 0 ? KG_FINISHED : KG_OK;
     }
-    status = kg_small_step(l, metric_known || iteration > 0, &change);
+    status = kg_small_correct(n, rows, l, known, &change);
+    known = KG_SMALL_METRIC;
     if (status < 0) {
       return status;
     }
-    if (change <= KG_PROJECTION_LAST * KG_MAX(KG_C(1.0), kg_largest(l->n, l->x))) {
+    if (change <= KG_PROJECTION_LAST || change <= KG_PROJECTION_LAST * kg_largest(l->n, l->x)) {
       return KG_FINISHED;
     }
   }
   return KG_INCONSISTENT;
+}
+
+#define KG_SMALL_CASE(n, rows) \
+  case (n) * 8 + (rows):       \
+    return kg_small_newton(n, rows, l, metric_known);
+
+/* Newton's method with constant sizes. Returns as kg_projection_level(), or KG_SINGULAR where the code for small sizes
+ * does not apply; x may have been moved. */
+static inline int kg_projection_small(const kg_level *l, int metric_known) {
+  switch (l->manifold->n_u * 8 + l->rows) {
+    KG_SMALL_CASE(2, 1)
+    KG_SMALL_CASE(3, 1)
+    KG_SMALL_CASE(3, 2)
+    KG_SMALL_CASE(4, 1)
+    KG_SMALL_CASE(4, 2)
+    KG_SMALL_CASE(4, 3)
+    KG_SMALL_CASE(5, 1)
+    KG_SMALL_CASE(5, 2)
+    KG_SMALL_CASE(5, 3)
+    KG_SMALL_CASE(6, 1)
+    KG_SMALL_CASE(6, 2)
+    KG_SMALL_CASE(6, 3)
+    default:
+      return KG_SINGULAR;
+  }
 }
 
 #ifdef __cplusplus

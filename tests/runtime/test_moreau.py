@@ -111,7 +111,12 @@ def test_friction_along_lines_is_one_of_all_solutions(
 
 
 @settings(max_examples=60)
-@given(seed=seeds, k=some.integers(1, 3), mu=some.floats(0.0, 0.2), rest=some.booleans())
+@given(
+    seed=seeds,
+    k=some.integers(1, 3),
+    mu=some.just(0.0) | some.floats(1e-100, 0.2),  # the squares of smaller forces have few digits or none
+    rest=some.booleans(),
+)
 def test_friction_in_planes_obeys_coulomb(step: FrozenStepper, seed: int, k: int, mu: float, rest: bool) -> None:
     case = touching(np.random.default_rng(seed), k, 2, mu, rest=rest)
     _, impulses = step(case, sweeps=MANY)

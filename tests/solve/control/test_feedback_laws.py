@@ -12,6 +12,7 @@ from feedback_models import (
     GROUPS,
     F,
     G,
+    H,
     balanced,
     hybrid,
     particle,
@@ -22,6 +23,7 @@ from feedback_models import (
     v,
     w,
     x,
+    y,
 )
 from messages import raises
 from scipy.integrate import solve_ivp
@@ -112,6 +114,18 @@ def test_every_method_follows_the_law_and_stops_at_its_kinks(method: str, option
     forces = [clipped(solver, *state) for state in zip(solution.q, solution.u, strict=True)]
     np.testing.assert_allclose(solution["F"], forces, rtol=1e-9)
     np.testing.assert_array_equal(solution.outputs["force"], solution["F"])
+
+
+@pytest.mark.parametrize("order", [(F, G, H), (G, F, H), (H, F, G)])
+def test_laws_act_beside_an_input_at_any_place(order: tuple[Any, ...]) -> None:
+    """x'' = -4 x + 1 and y'' = -y, as F = -8 x, G = 0.5 and H = -2 y act on a particle of 2 kg."""
+    laws = {F: -8 * x, H: -2 * y}
+    inputs = [kg.Input(symbol, law=laws[symbol]) if symbol in laws else symbol for symbol in order]
+    name = "particle_" + "".join(symbol.name for symbol in order)
+    solver = kg.build(particle((F + 4 * G, H), name=name, inputs=inputs), functions=("rhs",))
+    run = solver.integrate((0.0, 3.0), [1.0, 2.0], [0.0, 0.0], r={"G": 0.5}, rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(run.q[:, 0], 0.25 + 0.75 * np.cos(2 * run.t), rtol=0, atol=STEPS)
+    np.testing.assert_allclose(run.q[:, 1], 2.0 * np.cos(run.t), rtol=0, atol=STEPS)
 
 
 def test_inputs_of_the_caller_take_the_place_of_laws() -> None:
