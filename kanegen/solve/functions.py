@@ -132,7 +132,7 @@ class CompiledFunctions:
 
     def arrays_for(self, name: str, q: Any, u: Any, r: Any, s: Any) -> tuple[Any, ...]:
         """The arguments of a function as arrays, with values by name and those that are missing, as in its calls."""
-        named = isinstance(r, Mapping) or isinstance(s, Mapping) or not (by_array(q) and by_array(u))
+        named = not (by_array(q) and by_array(u) and (r is None or by_array(r)) and (s is None or by_array(s)))
         return self._arrays(q, u, r, s) if named and name not in _OTHER_SPEEDS else (q, u, r, s)
 
     def defaults_of(self, name: str) -> Array:

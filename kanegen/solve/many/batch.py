@@ -115,10 +115,14 @@ class Batching(Evaluation):
         Arguments, errors and rows that fail: as for :meth:`batch`. ``out`` is ``(qdot, udot)``, or ``(qdot, udot,
         sdot)``, of shapes (N, n_q), (N, n_u), (N, n_s).
         """
+        return Rates(*self._batch(self._rhs_name, self._rate_shapes, (t, q, u, r, s), parameters, out, threads))
+
+    @cached_property
+    def _rate_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of q', u', and s' of a model with states."""
         d = self.description
-        shapes = {"qdot": (len(d.coordinates),), "udot": (len(d.speeds),), "sdot": (len(d.states),)}
-        shapes = shapes if d.states else {key: shapes[key] for key in ("qdot", "udot")}
-        return Rates(*self._batch(self._rhs_name, shapes, (t, q, u, r, s), parameters, out, threads))
+        shapes: dict[str, tuple[int, ...]] = {"qdot": (len(d.coordinates),), "udot": (len(d.speeds),)}
+        return {**shapes, "sdot": (len(d.states),)} if d.states else shapes
 
     def batch(
         self,
@@ -222,8 +226,8 @@ class Batching(Evaluation):
             r = self._law_inputs(name, state, parameters, threads)
         arguments = read_arguments(route, t, q, u, r, s, varied)
         arrays = output_arrays(out, shapes, arguments)
-        if not arguments.count or not sum(array.size for array in arrays):
-            return arrays, Failures(route.functions, name, ())
+        if not arguments.n_rows or not sum(array.size for array in arrays):
+            return arrays, route.no_failures
         return arrays, evaluate(route, arguments, arrays, number)
 
     def _law_inputs(self, name: str, state: tuple[Any, ...], parameters: Any, threads: int) -> Array:
@@ -261,20 +265,24 @@ class Route:
         return cls(functions, name, reads_laws, defaults, bool(np.isnan(defaults).any()), p, fallible)
 
     @cached_property
+    def no_failures(self) -> Failures:
+        """The record of calls without rows that failed."""
+        return Failures(self.functions, self.name, ())
+
+    @cached_property
     def compiled(self) -> BatchFunction:
         """The compiled code. Raises `BuildError`."""
         return self.functions.extension.batch(self.name)
 
 
-@dataclass(frozen=True)
-class Arguments:
+class Arguments(NamedTuple):
     """The arguments of a function at N states: arrays (n,), or (N, n) with any strides.
 
     ``arrays``: t, q, u, all inputs, and the parameters whose values differ from row to row, if there are some.
     ``given``: the arrays of the user by name. ``varied``: indices of the parameters in the last one of ``arrays``.
     """
 
-    count: int
+    n_rows: int
     arrays: tuple[Array, ...]
     given: dict[str, Array]
     varied: tuple[int, ...]
@@ -339,7 +347,7 @@ def read_arguments(route: Route, t: Any, q: Any, u: Any, r: Any, s: Any, paramet
 
 def evaluate(route: Route, arguments: Arguments, out: Sequence[Array], threads: int) -> Failures:
     """Evaluate a function into arrays (N, ...), which follow one another. Returns the rows that failed."""
-    failed = np.zeros(arguments.count, dtype=np.uint8)
+    failed = np.zeros(arguments.n_rows, dtype=np.uint8)
     plan = BatchPlan(
         arguments=arguments.arrays,
         results=tuple(out),
@@ -348,8 +356,8 @@ def evaluate(route: Route, arguments: Arguments, out: Sequence[Array], threads: 
         needed=route.fallible if arguments.varied else _NO_INDICES,
         failed=failed,
     )
-    if not _run(route.compiled, plan, arguments.count, threads):
-        return Failures(route.functions, route.name, arguments.varied)
+    if not _run(route.compiled, plan, arguments.n_rows, threads):
+        return route.no_failures
     rows = np.flatnonzero(failed)
     return Failures(route.functions, route.name, arguments.varied, rows, arguments.rows(rows))
 
@@ -381,7 +389,7 @@ def output_arrays(out: Any, shapes: Mapping[str, tuple[int, ...]], arguments: Ar
 
     Raises `SolveError` for arrays that cannot be written, of other shapes, or that overlap each other or an argument.
     """
-    expected = {name: (arguments.count, *shape) for name, shape in shapes.items()}
+    expected = {name: (arguments.n_rows, *shape) for name, shape in shapes.items()}
     if out is None:
         return [np.empty(shape, order="F") for shape in expected.values()]
     if not isinstance(out, tuple | list) or len(out) != len(expected):
