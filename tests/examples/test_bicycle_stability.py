@@ -29,6 +29,7 @@ def test_benchmark_is_stable_between_its_weave_and_capsize_speed(stability: Modu
     assert stability.largest_difference(result) < PUBLISHED_EIGENVALUES
 
 
+@pytest.mark.target
 def test_script(stability: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a map of few points."""
     monkeypatch.setattr(stability, "SPEEDS", stability.SPEEDS[::8])

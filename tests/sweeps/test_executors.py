@@ -85,7 +85,8 @@ def test_a_host_without_the_model_compiles_it_once(tmp_path: Path, session_cache
     np.testing.assert_array_equal(result["udot"], sweep_here())
     assert len(set(result["process"])) > 1
     compiled = log.read_text().splitlines()
-    assert compiled and len(set(compiled)) == len(compiled)  # each file of the kernel, once
+    assert compiled
+    assert len(set(compiled)) == len(compiled)  # each file of the kernel, once
     kinds = [entry.kind for entry in open_cache(cache).entries() if entry.name == solver.sources.name]
     assert sorted(kinds) == ["extensions", "sources"]
 
