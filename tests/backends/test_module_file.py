@@ -43,6 +43,7 @@ def test_the_installed_module_is_used(package: Path, monkeypatch: pytest.MonkeyP
         wrapper.installed_name({name: text for name, text in headers.items() if name != "kg_steppers.h"})
 
 
+@pytest.mark.target
 def test_the_module_is_compiled_where_there_is_none_that_fits(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(wrapper, "activity", lambda text, **options: asked.append(text) or _Nothing())

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 
@@ -18,6 +19,7 @@ PROGRAM = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
+import pytest
 import pulled_model as model
 
 prepared = model.Prepared([2.0, 9.81])
@@ -57,6 +59,7 @@ def pulled() -> kg.Model:
     )
 
 
+@pytest.mark.target
 def test_inverse_dynamics_impulses_and_sampled_inputs_are_in_the_package(tmp_path: Path) -> None:
     folder, target = kg.emit(pulled(), tmp_path / "project"), tmp_path / "installed"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index"]

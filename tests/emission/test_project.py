@@ -113,6 +113,7 @@ def test_the_example_names_what_is_missing(folder: Path) -> None:
     assert "usage" in run(folder, "./example", "values.txt", "1", "-1", status=2).stderr
 
 
+@pytest.mark.target
 def test_the_python_package_installs_and_evaluates(folder: Path, tmp_path: Path) -> None:
     target = tmp_path / "installed"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index"]

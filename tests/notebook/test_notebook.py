@@ -286,6 +286,7 @@ def outputs(path: Path) -> list[set[str]]:
     return [{kind for out in cell["outputs"] for kind in out.get("data", {"text": ""})} for cell in code]
 
 
+@pytest.mark.target
 def test_the_notebook_runs_and_its_stored_outputs_are_those_of_a_run(tmp_path: Path) -> None:
     target = tmp_path / "tour.ipynb"
     command = [sys.executable, ROOT / "docs" / "make_notebook.py", target]

@@ -118,6 +118,7 @@ def test_the_pages_on_plots_and_reports_run(tmp_path: Path, page: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.target
 def test_the_page_on_equilibria_runs() -> None:
     programs = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "equilibrium.md").read_text("utf-8"), re.DOTALL)
     program = "import matplotlib\nmatplotlib.use('Agg')\n" + "\n".join(programs)

@@ -213,6 +213,7 @@ def test_many_events_at_loose_tolerances_are_no_chattering(host: HybridHost) -> 
     assert run.times(hh.STICKS).size == pytest.approx(4000.0 / 7.5557, abs=2)
 
 
+@pytest.mark.target
 @pytest.mark.parametrize("compiler", SANITIZING[:1], ids=str)
 def test_the_loop_under_sanitizers(compiler: Compiler, tmp_path: Path) -> None:
     output = run_program(compiler, host_source("hybrid_sanitized.c"), tmp_path, *SANITIZERS)

@@ -224,6 +224,7 @@ def test_wrong_arguments_are_named() -> None:
     says(message(track(), 0.0, (0.0, 0.0), (0.0, 0.0)), "functions=")
 
 
+@pytest.mark.target
 @pytest.mark.parametrize("compiler", [c for c in SANITIZING if c.suffix == ".c"], ids=str)
 def test_no_memory_is_misused(compiler: Any, tmp_path: Path) -> None:
     model = model_of("slider_crank")
