@@ -118,8 +118,9 @@ class Integrable(Evaluation):
             are those of ``initial``.
         method
             ``"dopri5"`` (Dormand and Prince 1980, order 5(4)), ``"dop853"`` (Hairer, Norsett and Wanner 1993, order
-            8(5,3)) and, for stiff equations, ``"rodas"`` (order 4(3), needs the Jacobians or, with closed contacts,
-            differences) choose their steps; ``"rk4"`` and ``"kutta_merson"`` have a fixed ``step``.
+            8(5,3)), ``"verner9"`` (Verner 2010, order 9(8)) and, for stiff equations, ``"rodas"`` (order 4(3), needs
+            the Jacobians or, with closed contacts, differences) choose their steps; ``"rk4"`` and ``"kutta_merson"``
+            have a fixed ``step``.
         rtol, atol
             Relative and absolute tolerance of the local error, for adaptive methods: a number, an array
             (n_q + n_u + n_s,), or a mapping from names, ``{"x": 1e-6}``, which leaves the default for the others.
@@ -136,8 +137,8 @@ class Integrable(Evaluation):
             Modes of contacts at the start, ``{"floor": "slip"}``, if several are consistent with the state
             (:data:`.MODES`); a mode that is not consistent is replaced. None: the modes must be unique.
         dense_output
-            Store what ``solution(t)`` needs: k (n_q + n_u) numbers per step, k = 4 to 8; dop853 then needs three more
-            evaluations per step.
+            Store what ``solution(t)`` needs: k (n_q + n_u) numbers per step, k = 4 to 9; dop853 then needs three more
+            evaluations per step, and verner9 four.
         progress
             True: show a progress bar in long runs; False: a line that names runs of more than a second, in terminals
             and notebooks. A function: it is called with the time about every 20 ms.
