@@ -46,6 +46,7 @@ def program(problem: Problem) -> Program:
         in_python=timing.statement_task("call()", {"call": call, "kept": (buffer, y, out)}),
         runs={method: _Cvodes(casadi, problem, function, kind) for method, kind in METHODS.items()},
         prepares=True,
+        whole=problem.formulas.whole_of,
     )
 
 
@@ -121,7 +122,7 @@ class _Cvodes:
             end = self._made[tolerance](x0=self._problem.formulas.start)["xf"]
         except RuntimeError as error:
             raise SolveError(f"CVODES with a tolerance of {tolerance:g} stopped") from error
-        return self._problem.formulas.whole_of(np.array(end).ravel())
+        return np.array(end).ravel()
 
 
 def first(problem: Problem) -> Array:
@@ -129,7 +130,7 @@ def first(problem: Problem) -> Array:
     import casadi
 
     function = casadi.external("f", str(compiled(_function(casadi, problem))))
-    return _Cvodes(casadi, problem, function, METHODS["cvodes adams"])(FIRST_TOLERANCE)
+    return problem.formulas.whole_of(_Cvodes(casadi, problem, function, METHODS["cvodes adams"])(FIRST_TOLERANCE))
 
 
 def batch(problem: Problem, count: int) -> Task:

@@ -47,6 +47,7 @@ def program(problem: Problem) -> Program:
         runs={"taylor": _Taylor(hy, problem, list(zip(variables, rates, strict=True)), compact)},
         tolerances=TOLERANCES,
         prepares=True,
+        whole=problem.formulas.whole_of,
     )
 
 
@@ -74,7 +75,7 @@ class _Taylor:
         outcome = integrator.propagate_until(self._problem.duration)[0]
         if outcome != self._success:
             raise SolveError(f"heyoka stopped: {outcome}")
-        return formulas.whole_of(integrator.state)
+        return np.array(integrator.state)
 
 
 def first(problem: Problem) -> Array:
@@ -87,7 +88,8 @@ def first(problem: Problem) -> Array:
     try:
         variables, rates = _system(hy, problem)
         compact = problem.formulas.operations > LARGE
-        return _Taylor(hy, problem, list(zip(variables, rates, strict=True)), compact)(FIRST_TOLERANCE)
+        run = _Taylor(hy, problem, list(zip(variables, rates, strict=True)), compact)
+        return problem.formulas.whole_of(run(FIRST_TOLERANCE))
     finally:
         hy.llvm_state.set_diskcache_enabled(enabled)
 

@@ -34,6 +34,7 @@ def program(problem: Problem) -> Program:
         form="formulas as helpers",
         in_python=timing.statement_task("f(0.0, y)", names),
         runs={method: partial(_run, system, problem, method) for method in METHODS},
+        whole=problem.formulas.whole_of,
     )
 
 
@@ -68,7 +69,7 @@ def compiled_system(problem: Problem) -> Any:
 
 def first(problem: Problem) -> Array:
     """From the formulas to the end of the first motion."""
-    return _run(compiled_system(problem), problem, "dop853", FIRST_TOLERANCE)
+    return problem.formulas.whole_of(_run(compiled_system(problem), problem, "dop853", FIRST_TOLERANCE))
 
 
 def _run(system: Any, problem: Problem, method: str, tolerance: float) -> Array:
@@ -80,4 +81,4 @@ def _run(system: Any, problem: Problem, method: str, tolerance: float) -> Array:
             end = system.integrate(problem.duration)
         except (ArithmeticError, ValueError, RuntimeError, UserWarning) as error:
             raise SolveError(f"JiTCODE with {method} and rtol={tolerance:g} stopped: {error}") from error
-    return problem.formulas.whole_of(end)
+    return np.asarray(end)

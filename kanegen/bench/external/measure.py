@@ -240,7 +240,7 @@ class Comparison:
                 end, seconds = timed(partial(run, tolerance))
             except SolveError:
                 continue
-            error = relative_error(end, problem.reference)
+            error = relative_error(program.whole(end), problem.reference)
             if program.prepares or seconds < RUN_SECONDS:
                 seconds = repeated(partial(run, tolerance))
             points.append(WorkPoint(tolerance, error, seconds))

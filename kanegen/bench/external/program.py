@@ -41,12 +41,14 @@ class Program:
     codegen
         A task like ``in_c``, of code that the peer generated, if it has compiled code of its own, too.
     runs
-        By the name of the method, functions that integrate with a tolerance, and return the model's q and u at the end.
-        They raise `SolveError` if they fail.
+        By the name of the method, functions that integrate with a tolerance, and return the state at the end. They
+        raise `SolveError` if they fail.
     tolerances
         Those with which ``runs`` are tried, from loose to tight.
     prepares
         Whether the first run with a tolerance compiles something.
+    whole
+        The model's q and u of a state that ``runs`` return. It is no part of the time of a run.
     """
 
     form: str
@@ -56,6 +58,7 @@ class Program:
     runs: Mapping[str, Callable[[float], Array]] = field(default_factory=dict)
     tolerances: Sequence[float] = TOLERANCES
     prepares: bool = False
+    whole: Callable[[Array], Array] = np.asarray
 
 
 def check_rates(problem: Problem, peer: str, rates: Callable[[Array], Array]) -> None:
