@@ -213,14 +213,21 @@ cdef object _tolerance(object value, int n, str what):
 
 
 cdef object _requested(object t_eval, double t0, double t1):
-    times = _as_array(t_eval, "t_eval")
-    if times.ndim != 1:
-        raise SolveError(f"t_eval has shape {times.shape}; expected (n,)")
-    if times.size and not (times.min() >= min(t0, t1) and times.max() <= max(t0, t1)):
-        raise SolveError(f"t_eval leaves the run from t={t0!r} to {t1!r}")
-    if not (numpy.diff(times) * (t1 - t0) >= 0.0).all():
-        raise SolveError(f"t_eval is not sorted in the direction of the run, from t={t0!r} to {t1!r}")
-    return times
+    """The times at which the solution is stored; without NumPy's functions, which take as long as some runs."""
+    cdef double first = min(t0, t1), last = max(t0, t1)
+    cdef double *times
+    cdef npy_intp n, i
+    array = _as_array(t_eval, "t_eval")
+    if array.ndim != 1:
+        raise SolveError(f"t_eval has shape {array.shape}; expected (n,)")
+    times, n = _data(array), PyArray_DIM(<PyArrayObject *>array, 0)
+    for i in range(n):
+        if not first <= times[i] <= last:
+            raise SolveError(f"t_eval leaves the run from t={t0!r} to {t1!r}")
+    for i in range(1, n):
+        if not (times[i] - times[i - 1]) * (t1 - t0) >= 0.0:
+            raise SolveError(f"t_eval is not sorted in the direction of the run, from t={t0!r} to {t1!r}")
+    return array
 
 
 cdef int _low_level_function(double t, double *y, double *dydt, void *user_data) noexcept nogil:

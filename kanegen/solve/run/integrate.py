@@ -26,7 +26,7 @@ from kanegen.solve.feedback.closed_loop import ClosedLoop, ControlOptions, close
 from kanegen.solve.inputs import RunInputs, held, run_inputs, sample_times
 from kanegen.solve.inverse import InverseDynamics, inverse_dynamics
 from kanegen.solve.momentum import RunMomenta, state_function
-from kanegen.solve.run.options import ATOL, RTOL, STEPPING, Options, span_of
+from kanegen.solve.run.options import ATOL, RTOL, Options, span_of
 from kanegen.solve.run.problem import Problem, check_start, detected_events
 from kanegen.solve.run.results import RunFields, require_finished
 from kanegen.solve.solution import Solution, SolverReference
@@ -47,7 +47,14 @@ def integrate(problem: Problem, start: RunStart, t1: float, options: Options) ->
             q0,
             u0 if problem.momenta is None else problem.momenta.of(t0, q0, u0),
             s0,
-            **dict(zip(STEPPING, options, strict=False)),
+            method=options.method,
+            rtol=options.rtol,
+            atol=options.atol,
+            step=options.step,
+            first_step=options.first_step,
+            max_step=options.max_step,
+            max_steps=options.max_steps,
+            t_eval=options.t_eval,
             dense=options.dense_output,
             progress=call,
             events=events,
