@@ -131,6 +131,9 @@ KG_EACH_LANE_1(kg_lanes_erf, erf)
 #define KG_CEIL(x) kg_lanes_ceil(x)
 #define KG_ERF(x) kg_lanes_erf(x)
 
+/* Constants and a b + c for kg_trigonometry.h; the compiler fuses products and sums. */
+KG_INLINE kg_lanes kg_all(double x) { return KG_C(x); }
+KG_INLINE kg_lanes kg_fused(kg_lanes a, kg_lanes b, kg_lanes c) { return a * b + c; }
 #include "kg_trigonometry.h"
 
 /* kg_lanes_turn: sine and cosine of an angle; returns a number that is not zero in the lanes whose angles are larger than
@@ -147,8 +150,8 @@ KG_INLINE kg_mask kg_lanes_turn(kg_lanes x, kg_lanes *sine, kg_lanes *cosine) {
   const kg_lanes b = a - quarter * KG_C(6.123233995736766e-17);
   const kg_lanes r = b + quarter * KG_C(1.4973849048591698e-33);
   const kg_lanes z = r * r, z2 = z * z;
-  const kg_lanes s = r + (z * r) * (z * KG_SINE_SUM(z, z2) - KG_C(KG_SIXTH));
-  const kg_lanes c = KG_C(1.0) + z * (z * KG_COSINE_SUM(z, z2) - KG_C(0.5));
+  const kg_lanes s = r + (z * r) * (z * KG_SINE_SUM(kg_, z, z2) - KG_C(KG_SIXTH));
+  const kg_lanes c = KG_C(1.0) + z * (z * KG_COSINE_SUM(kg_, z, z2) - KG_C(0.5));
   *sine = (kg_lanes)((kg_mask)kg_lanes_select(odd >> 63, c, s) ^ (half & sign));
   *cosine = (kg_lanes)((kg_mask)kg_lanes_select(odd >> 63, s, c) ^ ((half ^ odd) & sign));
   return (turn + (65536 - zero)) & ~131071LL;

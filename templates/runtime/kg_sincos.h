@@ -47,6 +47,27 @@ typedef double kg_quad __attribute__((vector_size(32)));
 typedef long long kg_quad_bits __attribute__((vector_size(32)));
 #endif
 
+#ifndef KG_HAS_FUSED
+#define KG_FUSE(length, a, b, c) ((a) * (b) + (c))
+#elif defined(__clang__) && __clang_major__ >= 16
+#define KG_FUSE(length, a, b, c) __builtin_elementwise_fma(a, b, c)
+#else
+#define KG_FUSE(length, a, b, c) __builtin_ia32_vfmadd##length(a, b, c)
+#endif
+/* For vectors what kg_fused() and kg_all() are for numbers. */
+static inline kg_pair kg_pair_fused(kg_pair a, kg_pair b, kg_pair c) { return KG_FUSE(pd, a, b, c); }
+static inline kg_pair kg_pair_all(double x) {
+  const kg_pair all = {x, x};
+  return all;
+}
+#ifdef __AVX__
+static inline kg_quad kg_quad_fused(kg_quad a, kg_quad b, kg_quad c) { return KG_FUSE(pd256, a, b, c); }
+static inline kg_quad kg_quad_all(double x) {
+  const kg_quad all = {x, x, x, x};
+  return all;
+}
+#endif
+
 #if !defined(__clang__) && __GNUC__ >= 12
 #pragma GCC diagnostic push
 /* GCC's analyzer takes a vector of integers for an integer of one bit. */
@@ -87,7 +108,7 @@ KG_INLINED void kg_sincos_one(double x, double *sine, double *cosine) {
     *sine = kg_sine_of(x, 0.0);
     *cosine = kg_cosine_of(x, 0.0);
   } else {
-    const double shifted = x * KG_TWO_OVER_PI + KG_ROUNDING;
+    const double shifted = kg_shifted(x);
     double r, e, s, c, first, second;
     uint64_t turn; /* its last two bits: the number of quarter turns modulo 4 */
     memcpy(&turn, &shifted, sizeof turn);

@@ -27,9 +27,12 @@ ANGLES: dict[str, Callable[[np.random.Generator], Array]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def kg_sincos(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Array], tuple[Array, Array]]:
-    library = ccompile.shared_library(ccompile.host_source("sincos.c"), tmp_path_factory.mktemp("sincos"))
+@pytest.fixture(scope="module", params=ccompile.PROCESSORS.values(), ids=ccompile.PROCESSORS)
+def kg_sincos(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Array], tuple[Array, Array]]:
+    folder = tmp_path_factory.mktemp("sincos")
+    library = ccompile.shared_library(ccompile.host_source("sincos.c"), folder, *request.param)
 
     def call(x: Array) -> tuple[Array, Array]:
         sine, cosine = np.empty_like(x), np.empty_like(x)

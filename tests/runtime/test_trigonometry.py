@@ -28,12 +28,11 @@ def precision(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module")
-def evaluate(precision: str, tmp_path_factory: pytest.TempPathFactory) -> Evaluate:
-    flags = ("-DKG_FLOAT",) if precision == "float" else ()
-    library = ccompile.shared_library(
-        ccompile.host_source("trigonometry.c"), tmp_path_factory.mktemp("trigonometry"), "-Wdouble-promotion", *flags
-    )
+@pytest.fixture(scope="module", params=ccompile.PROCESSORS.values(), ids=ccompile.PROCESSORS)
+def evaluate(request: pytest.FixtureRequest, precision: str, tmp_path_factory: pytest.TempPathFactory) -> Evaluate:
+    flags = ("-Wdouble-promotion", *(["-DKG_FLOAT"] if precision == "float" else []), *request.param)
+    folder = tmp_path_factory.mktemp("trigonometry")
+    library = ccompile.shared_library(ccompile.host_source("trigonometry.c"), folder, *flags)
 
     def call(x: Array) -> tuple[Array, Array, Array]:
         x = np.ascontiguousarray(x, SCALARS[precision])

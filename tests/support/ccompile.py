@@ -37,6 +37,9 @@ CANDIDATES = (
 COMPILERS = tuple(c for c in CANDIDATES if shutil.which(c.command))
 C_COMPILER = next(c for c in COMPILERS if c.suffix == ".c")
 
+PROCESSORS: dict[str, tuple[str, ...]] = {"any processor": (), "this processor": ("-march=native",)}
+"""Flags of C that is computed without and with fused products and sums, where the processor has them."""
+
 
 def _links_sanitizers(compiler: Compiler) -> bool:
     """Whether the compiler finds the sanitizers' runtime, which for clang is a package of its own."""
