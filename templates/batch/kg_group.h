@@ -182,6 +182,7 @@ KG_INLINE void kg_add_fresh(int n, kg_lanes factor, const kg_lanes *fresh, const
 #define KG_EPSILON KG_C(DBL_EPSILON)
 #include "kg_step_limits.h"
 #define KG_ERROR_BLOCK 1
+#define KG_ALL_LATE
 #include "kg_tableaux.h"
 
 #endif
