@@ -7,9 +7,6 @@
 
 #include "kg_rows.h"
 
-/* The logarithm of 1e-4, below which errors do not influence the proportional step control. */
-#define KG_LEAST_ERROR (-13.287712379549449)
-
 /* How a value is taken from those of a quantity at the start and after each accepted step. */
 enum { KG_KEEP_FINAL, KG_KEEP_MIN, KG_KEEP_MAX, KG_KEEP_MAX_ABS, KG_KEEP_MAX_CHANGE };
 
@@ -184,6 +181,8 @@ KG_INLINE void kg_add_fresh(int n, kg_lanes factor, const kg_lanes *fresh, const
 #undef KG_EPSILON
 #define KG_EPSILON KG_C(DBL_EPSILON)
 #include "kg_step_limits.h"
+#define KG_ERROR_BLOCK 1
+#define KG_ALL_LATE
 #include "kg_tableaux.h"
 
 #endif

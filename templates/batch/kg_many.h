@@ -208,7 +208,7 @@ KG_INLINE void kg_group_resize(kg_group *g, kg_lanes h, kg_lanes squared, kg_mas
   const kg_lanes kept = KG_SELECT(g->rejection != 0, KG_MIN(grown, size), grown); /* no growth after a rejection */
   const kg_lanes rejected = KG_SELECT(finite, size / shrunk, KG_SPREAD(KG_SHRINK) * size);
   g->h_next = KG_SELECT(accepted, kept, rejected);
-  g->damping = KG_SELECT(accepted, KG_SPREAD(KG_BETA) * KG_MAX(error, KG_SPREAD(KG_LEAST_ERROR)), g->damping);
+  g->damping = KG_SELECT(accepted, KG_SPREAD(KG_BETA) * KG_MAX(error, KG_LEAST_ERROR), g->damping);
 }
 
 /* Makes the end of the trial step the present state of the lanes that accept it. */

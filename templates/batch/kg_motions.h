@@ -116,7 +116,7 @@ static void kg_group_enter(const kg_many *m, kg_group *g, int lane, ptrdiff_t mo
   g->motion[lane] = motion;
   g->active[lane] = -1;
   g->t[lane] = m->t_start;
-  g->damping[lane] = KG_BETA * KG_LEAST_ERROR;
+  g->damping[lane] = KG_BETA * KG_LEAST_ERROR[lane];
   g->longest[lane] = g->kept[lane] = g->first[lane] = 0.0;
   g->failed[lane] = g->rejection[lane] = g->cause[lane] = g->short_steps[lane] = 0;
   g->steps[lane] = g->evaluations[lane] = g->next_eval[lane] = 0;

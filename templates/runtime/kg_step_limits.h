@@ -13,5 +13,7 @@
 /* The least first step, in roundings of t or of the span; and its limit where the span is long. */
 #define KG_SHORT_FIRST_STEP KG_BY_PRECISION(1e5, 1e2)
 #define KG_LONG_FIRST_STEP KG_C(1e-6)
+/* The logarithm to base 2 of 1e-4, below which errors do not influence the proportional step control. */
+#define KG_LEAST_ERROR KG_C(-13.287712379549449)
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "kg_methods.h"
 #include "kg_step_limits.h"
+#include "kg_step_powers.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,7 +38,7 @@ typedef struct {
   kg_real t_end;
   kg_real direction; /* +1 or -1 */
   kg_real h_next;    /* magnitude of the next trial step */
-  kg_real damping;   /* error^beta of the last accepted step, for proportional control */
+  kg_real damping;   /* logarithm of error^beta of the last accepted step, for proportional control */
   int short_steps;   /* accepted in a row that hardly change t */
   kg_real longest;   /* magnitude of the longest trial step */
   int obstacle;      /* why longer ones were rejected */
@@ -120,9 +121,10 @@ static inline kg_real kg_stepper_first_step(kg_stepper *s) {
   return KG_MAX(KG_MIN(h0, limit), least);
 }
 
-/* What the error of an accepted step contributes to the size of the next step but one. */
+/* What the error of an accepted step contributes to the size of the next step but one; `error`: the logarithm of its
+ * square. */
 static inline kg_real kg_stepper_damping(const kg_stepper *s, kg_real error) {
-  return s->method.beta > KG_C(0.0) ? KG_POW(KG_MAX(error, KG_C(1e-4)), s->method.beta) : KG_C(1.0);
+  return s->method.beta * KG_MAX(KG_C(0.5) * error, KG_LEAST_ERROR);
 }
 
 static inline int kg_stepper_accepts(const kg_method *method, const kg_ode *ode, const kg_stepper_options *options) {
@@ -178,7 +180,7 @@ static inline int kg_stepper_start(kg_stepper *s, const kg_ode *ode, const kg_st
   s->t_end = t_end;
   s->obstacle = KG_STEP_COLLAPSED;
   s->direction = t_end < t0 ? KG_C(-1.0) : KG_C(1.0);
-  s->damping = kg_stepper_damping(s, KG_C(0.0));
+  s->damping = s->method.beta * KG_LEAST_ERROR;
   s->y = work;
   s->y_old = work + n;
   s->y_new = work + 2 * n;
@@ -220,7 +222,7 @@ static inline int kg_stepper_restart(kg_stepper *s, kg_real t_end, int new_step)
   status = kg_stepper_derive(s);
   if (status == KG_OK && s->method.adaptive && new_step) {
     s->h_next = kg_stepper_first_step(s);
-    s->damping = kg_stepper_damping(s, KG_C(0.0));
+    s->damping = s->method.beta * KG_LEAST_ERROR;
   }
   return status;
 }

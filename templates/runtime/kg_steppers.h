@@ -18,21 +18,22 @@ extern "C" {
 /* Moves the derivative at t to the first row of k. */
 static inline int kg_stepper_begin(kg_stepper *s) {
   const int n = s->ode.n;
-  kg_real *end = s->k + s->method.stages * (ptrdiff_t)n;
+  const kg_real *end = s->k + s->method.stages * (ptrdiff_t)n;
   if (s->start_known) {
     return KG_OK;
   }
-  if (!s->end_known) {
-    const int status = kg_ode_evaluate(&s->ode, &s->statistics, s->t, s->y, end);
+  if (s->dense_state == 1) {
+    s->dense_state = 0; /* the first row of the last step is gone */
+  }
+  if (s->end_known) {
+    kg_copy_fresh(n, end, s->k);
+  } else {
+    const int status = kg_ode_evaluate(&s->ode, &s->statistics, s->t, s->y, s->k);
     if (status < 0) {
       return kg_stepper_fail(s, status);
     }
   }
-  memcpy(s->k, end, (size_t)n * sizeof *end);
   s->start_known = 1;
-  if (s->dense_state == 1) {
-    s->dense_state = 0; /* the first row of the last step is gone */
-  }
   return KG_OK;
 }
 
@@ -83,20 +84,21 @@ static inline void kg_stepper_accept(kg_stepper *s, kg_real t_new, kg_real error
   kg_stepper_finish(s, t_new, error);
 }
 
-/* Local error of the trial step of size h from y as a fraction of the tolerance; not finite when the state is not. */
+/* The square of the local error of the trial step of size h from y as a fraction of the tolerance; not finite when the
+ * state is not. */
 static inline kg_real kg_stepper_error(const kg_stepper *s, kg_real h, const kg_real *y) {
-  const kg_real n = (kg_real)s->ode.n;
+  const kg_real factor = h * h / (kg_real)s->ode.n;
   kg_real sums[2] = {KG_C(0.0), KG_C(0.0)};
   s->method.error(s->ode.n, s->k, y, s->y_new, s->options.rtol, s->options.atol, sums);
   if (s->method.estimates == 1 || sums[0] == KG_C(0.0)) {
-    return KG_ABS(h) * KG_SQRT(sums[0] / n);
+    return factor * sums[0];
   }
-  return KG_ABS(h) * sums[0] / KG_SQRT(n * (sums[0] + KG_C(0.01) * sums[1]));
+  return factor * sums[0] * (sums[0] / (sums[0] + KG_C(0.01) * sums[1]));
 }
 
-/* The same for methods that may have no estimate, or no tolerances to compare it with: 0 then. */
+/* The error of methods that may have no estimate, or no tolerances to compare it with: 0 then. */
 static inline kg_real kg_stepper_estimate(const kg_stepper *s, kg_real h, const kg_real *y) {
-  return s->method.error && s->options.rtol ? kg_stepper_error(s, h, y) : KG_C(0.0);
+  return s->method.error && s->options.rtol ? KG_SQRT(kg_stepper_error(s, h, y)) : KG_C(0.0);
 }
 
 static inline int kg_stepper_fixed(kg_stepper *s) {
@@ -134,25 +136,24 @@ static inline kg_real kg_stepper_target(const kg_stepper *s, kg_real size) {
   return KG_ABS(s->t_end - s->t) <= limit ? s->t_end : s->t + s->direction * size;
 }
 
-/* One trial step of size h. Writes its error as a fraction of the tolerance; returns KG_OK, KG_NOT_FINITE, or
- * KG_RHS_FAILED. */
-static inline int kg_stepper_try(kg_stepper *s, kg_real h, kg_real *error) {
+/* One trial step of size h. Writes the square of its error as a fraction of the tolerance; returns KG_OK,
+ * KG_NOT_FINITE, or KG_RHS_FAILED. */
+static inline int kg_stepper_try(kg_stepper *s, kg_real h, kg_real *squared) {
   const int status = s->method.take(&s->ode, &s->statistics, s->t, h, s->y, s->k, s->y_new);
   if (status < 0) {
     return kg_stepper_fail(s, status);
   }
-  *error = kg_stepper_error(s, h, s->y);
-  return KG_ISFINITE(*error) ? KG_OK : KG_NOT_FINITE;
+  *squared = kg_stepper_error(s, h, s->y);
+  return KG_ISFINITE(*squared) ? KG_OK : KG_NOT_FINITE;
 }
 
-/* Magnitude of the step after one of magnitude `size` with the given error. */
+/* Magnitude of the step after one of magnitude `size` with the given logarithm of the square of its error. */
 static inline kg_real kg_stepper_resize(const kg_stepper *s, kg_real size, kg_real error) {
   const kg_method *m = &s->method;
-  const kg_real power = KG_POW(error, KG_C(1.0) / m->order - KG_C(0.75) * m->beta) / m->safety;
-  if (error > KG_C(1.0)) {
-    return size / KG_MIN(KG_C(1.0) / m->shrink, power);
-  }
-  return size / KG_MAX(KG_C(1.0) / m->grow, KG_MIN(KG_C(1.0) / m->shrink, power / s->damping));
+  const kg_real exponent = KG_C(0.5) / m->order - KG_C(0.375) * m->beta;
+  const kg_real damping = error > KG_C(0.0) ? KG_C(0.0) : s->damping;
+  const kg_real next = kg_step_scale(m->safety * size, damping - exponent * error);
+  return KG_MIN(m->grow * size, KG_MAX(m->shrink * size, next));
 }
 
 /* Whether the last step hardly changes t: it is not longer than the rounding of t, or it is that short compared with
@@ -194,7 +195,7 @@ static inline int kg_stepper_adaptive(kg_stepper *s) {
     const kg_real t_new = kg_stepper_target(s, size);
     const kg_real h = t_new - s->t;
     const int too_small = KG_ABS(h) <= KG_C(10.0) * KG_EPSILON * KG_ABS(s->t) || KG_ABS(h) < KG_TINY;
-    kg_real error = KG_C(0.0);
+    kg_real squared = KG_C(0.0), error;
     int status;
     if (too_small && rejection != KG_OK) {
       return rejection;
@@ -203,8 +204,9 @@ static inline int kg_stepper_adaptive(kg_stepper *s) {
       return KG_STEP_COLLAPSED;
     }
     s->longest = KG_MAX(s->longest, KG_ABS(h));
-    status = kg_stepper_try(s, h, &error);
-    if (status == KG_OK && error <= KG_C(1.0)) {
+    status = kg_stepper_try(s, h, &squared);
+    error = status == KG_OK ? kg_step_log2(squared) : KG_C(0.0);
+    if (status == KG_OK && squared <= KG_C(1.0)) {
       s->h_next = kg_stepper_resize(s, KG_ABS(h), error);
       if (rejection != KG_OK) {
         s->h_next = KG_MIN(s->h_next, KG_ABS(h)); /* do not grow right after a rejection */
@@ -212,7 +214,7 @@ static inline int kg_stepper_adaptive(kg_stepper *s) {
         s->h_next = KG_MAX(s->h_next, size); /* the end, which may be moved, says nothing about the step */
       }
       s->damping = kg_stepper_damping(s, error);
-      kg_stepper_accept(s, t_new, error);
+      kg_stepper_accept(s, t_new, KG_SQRT(squared));
       kg_stepper_watch(s, rejection);
       return s->t == s->t_end ? KG_FINISHED : KG_OK;
     }

@@ -165,7 +165,8 @@ def test_inputs_that_change_are_differentiated(kind: str) -> None:
     assert compiled.q[-1, 0] == pytest.approx(expected, abs=STIFF_PROPORTIONALITY * 1e-7)
     found = driven(as_input=True).integrate((0.0, 5.0), *start, inputs[kind], method="rodas", rtol=1e-7, atol=1e-7)
     if kind == "python":
-        assert found.statistics.steps == pytest.approx(compiled.statistics.steps, rel=0.05)
+        # The numbers of steps vary by some 4 % with the last digits of the step sizes.
+        assert found.statistics.steps == pytest.approx(compiled.statistics.steps, rel=0.1)
     assert found.q[-1, 0] == pytest.approx(expected, abs=1e-5)
 
 
