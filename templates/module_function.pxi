@@ -350,12 +350,18 @@ cdef class Function:
 
 
 cdef inline bint _is_plain(Function f, object t, object q, object u, object r, object s, Arguments *a) noexcept:
-    """Fill ``a`` from arguments that need no conversion: finite arrays of a state, and the default inputs."""
-    if not (PyFloat_CheckExact(t) and r is None and s is None and f.default_r != NULL
-            and _is_vector(q, f.n_q) and _is_vector(u, f.n_u)):
+    """Fill ``a`` from arguments that need no conversion: finite arrays of a state, and inputs, if not the default ones."""
+    if not (PyFloat_CheckExact(t) and s is None and _is_vector(q, f.n_q) and _is_vector(u, f.n_u)):
         return False
     a.t, a.q, a.u, a.r = PyFloat_AS_DOUBLE(t), _data(q), _data(u), f.default_r
-    return a.t - a.t == 0.0 and _is_finite(a.q, f.n_q) and _is_finite(a.u, f.n_u)
+    if r is not None:
+        if N_S or not _is_vector(r, f.n_r):
+            return False
+        a.r = _data(r)
+    return (
+        a.r != NULL and a.t - a.t == 0.0 and _is_finite(a.q, f.n_q) and _is_finite(a.u, f.n_u)
+        and (r is None or _is_finite(a.r, f.n_r))
+    )
 
 
 cdef inline bint _is_output(Function f, object out, npy_intp n, const Arguments *a) noexcept:
