@@ -22,10 +22,17 @@ cdef inline bint _is_vector(object value, npy_intp n) noexcept:
 
 cdef inline bint _is_finite(const double *values, int n) noexcept:
     cdef int i
-    cdef bint finite = True
+    cdef double rest = 0.0
     for i in range(n):
-        finite &= values[i] - values[i] == 0.0
-    return finite
+        rest += values[i] - values[i]
+    return rest == 0.0
+
+
+cdef inline void _copy(const double *values, double *target, int n) noexcept:
+    """Copy a few values: a call of memcpy would take longer."""
+    cdef int i
+    for i in range(n):
+        target[i] = values[i]
 
 
 cdef inline bint _overlap(const void *a, size_t size_a, const void *b, size_t size_b) noexcept:

@@ -137,11 +137,13 @@ cdef class Function:
         cdef int n_u = self.n_out - self.n_q - N_S
         if n_u < 0 or self.dimensions != 1:
             raise SolveError(f"{self.name} has shape {self.shape}; only a right-hand side is a pair (q', u')")
-        converted = self._read(t, q, u, r, s, &a)
-        if converted is NAMED:
-            return self.pair(t, *self.named(q, u, r, s), out)
-        if converted is ROWS:
-            return _pair_rows(self, t, q, u, r, s, out)
+        converted = None
+        if not _is_plain(self, t, q, u, r, s, &a):
+            converted = self._read(t, q, u, r, s, &a)
+            if converted is NAMED:
+                return self.pair(t, *self.named(q, u, r, s), out)
+            if converted is ROWS:
+                return _pair_rows(self, t, q, u, r, s, out)
         if out is None:
             qdot, udot = _new_vector(self.n_q), _new_vector(n_u)
             out = (qdot, udot) if N_S == 0 else (qdot, udot, _new_vector(N_S))
@@ -149,19 +151,23 @@ cdef class Function:
             if type(out) is not tuple or len(<tuple>out) != (2 if N_S == 0 else 3):
                 out = _as_outputs(out)
             qdot, udot = (<tuple>out)[0], (<tuple>out)[1]
-            self._check_output(qdot, self.n_q, "out[0] (qdot)", &a)
-            self._check_output(udot, n_u, "out[1] (udot)", &a)
+            if not _is_output(self, qdot, self.n_q, &a):
+                self._check_output(qdot, self.n_q, "out[0] (qdot)", &a)
+            if not _is_output(self, udot, n_u, &a):
+                self._check_output(udot, n_u, "out[1] (udot)", &a)
             if _overlap(_data(qdot), self.n_q * 8, _data(udot), n_u * 8):
                 _refuse_overlap("out[0] (qdot)", "out[1] (udot)")
             if N_S:
                 self._check_state_rates((<tuple>out)[2], qdot, udot, &a)
-        status = kg_module_evaluate(self.function, a.t, a.q, a.u, a.r, self.p, self.work, self.scratch, self.n_out)
+        cdef int status = self.evaluate(a.t, a.q, a.u, a.r, self.p, self.work, self.scratch)
+        if status >= 0 and not _is_finite(self.scratch, self.n_out):
+            status = KG_NOT_FINITE
         if status != KG_OK:
             self._report(status, &a, self.scratch)
-        memcpy(_data(qdot), self.scratch, self.n_q * sizeof(double))
-        memcpy(_data(udot), self.scratch + self.n_q, n_u * sizeof(double))
+        _copy(self.scratch, _data(qdot), self.n_q)
+        _copy(self.scratch + self.n_q, _data(udot), n_u)
         if N_S:
-            memcpy(_data((<tuple>out)[2]), self.scratch + self.n_q + n_u, N_S * sizeof(double))
+            _copy(self.scratch + self.n_q + n_u, _data((<tuple>out)[2]), N_S)
         return out
 
     cdef int _check_state_rates(self, object sdot, object qdot, object udot, Arguments *a) except -1:
@@ -175,11 +181,13 @@ cdef class Function:
     def value(self, t, q, u, r=None, s=None, out=None):
         """The function's value: a float, or an array of ``shape``, a new one or ``out``."""
         cdef Arguments a
-        converted = self._read(t, q, u, r, s, &a)
-        if converted is NAMED:
-            return self.value(t, *self.named(q, u, r, s), out)
-        if converted is ROWS:
-            return _evaluate_rows(self, t, q, u, r, s, out)
+        converted = None
+        if not _is_plain(self, t, q, u, r, s, &a):
+            converted = self._read(t, q, u, r, s, &a)
+            if converted is NAMED:
+                return self.value(t, *self.named(q, u, r, s), out)
+            if converted is ROWS:
+                return _evaluate_rows(self, t, q, u, r, s, out)
         if self.dimensions == 0:
             if out is not None:
                 raise SolveError(f"{self.name} is a scalar and is returned; it takes no out=")
@@ -339,6 +347,31 @@ cdef class Function:
         raise SolveError(
             f"{self.name} cannot be evaluated: {kg_module_status_message(status).decode()} ({_state(self, a)})"
         )
+
+
+cdef inline bint _is_plain(Function f, object t, object q, object u, object r, object s, Arguments *a) noexcept:
+    """Fill ``a`` from arguments that need no conversion: finite arrays of a state, and inputs, if not the default ones."""
+    if not (PyFloat_CheckExact(t) and s is None and _is_vector(q, f.n_q) and _is_vector(u, f.n_u)):
+        return False
+    a.t, a.q, a.u, a.r = PyFloat_AS_DOUBLE(t), _data(q), _data(u), f.default_r
+    if r is not None:
+        if N_S or not _is_vector(r, f.n_r):
+            return False
+        a.r = _data(r)
+    return (
+        a.r != NULL and a.t - a.t == 0.0 and _is_finite(a.q, f.n_q) and _is_finite(a.u, f.n_u)
+        and (r is None or _is_finite(a.r, f.n_r))
+    )
+
+
+cdef inline bint _is_output(Function f, object out, npy_intp n, const Arguments *a) noexcept:
+    """Whether a vector can be written and shares no memory with the arguments."""
+    cdef double *data
+    if not (_is_vector(out, n) and PyArray_ISWRITEABLE(<PyArrayObject *>out)):
+        return False
+    data = _data(out)
+    return not (_overlap(data, n * 8, a.q, f.n_q * 8) or _overlap(data, n * 8, a.u, f.n_u * 8)
+                or _overlap(data, n * 8, a.r, f.n_r * 8))
 
 
 cdef object NAMED = object()  # returned by Function._read for values by name

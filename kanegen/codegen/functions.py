@@ -11,6 +11,7 @@ from kanegen.codegen.printer import Printer
 from kanegen.codegen.text import comment, literal, string, wrapped
 from kanegen.precision import DOUBLE, Precision
 from kanegen.program.passes.count import operation_count
+from kanegen.program.passes.interleave import interleaved
 from kanegen.program.passes.lower import Value
 from kanegen.program.passes.schedule import Code, Gather, Let, Part, Statement, schedule, split
 from kanegen.program.records import Call, Check, Function, Guard, Invoke, Program, Store, Symbols, Wording
@@ -102,7 +103,7 @@ class Calls:
 
 def entries(program: Program, users: Mapping[object, str]) -> tuple[Entry, ...]:
     """All functions of a program, each after the functions it calls. ``users``: the C names of user functions."""
-    codes = {f.name: split(schedule(f, program.constants)) for f in program.functions}
+    codes = {f.name: split(interleaved(schedule(f, program.constants))) for f in program.functions}
     # The C name of a function contains its own name if that is an identifier, else a number.
     names = {
         f.name: f"evaluate_{f.name if f.name.isidentifier() and f.name.isascii() else k}"

@@ -65,3 +65,31 @@ def test_accelerations_of_the_humanoid_are_those_of_mujoco() -> None:
         np.testing.assert_allclose(
             solver.rhs(0.0, q, u)[1], reference, rtol=1e-10, atol=1e-10 * np.abs(reference).max()
         )
+
+
+@pytest.mark.target
+def test_a_symmetric_motion_of_the_humanoid_stays_symmetric_to_the_last_bit() -> None:
+    """Left and right are evaluated with the same rounding, so that accelerations out of the plane are exactly zero."""
+    h = example("humanoid")
+    solver = kg.build(model_of("humanoid"), functions=("rhs",))
+    rng = np.random.default_rng(1)
+    names = list(h.ANGLES)
+    q = np.array([0.3, 0.0, 1.0, 0.9, 0.0, np.sqrt(0.19), 0.0, *mirrored(names, rng.uniform(-1.0, 1.0, 24))])
+    u = np.array([0.5, 0.0, 1.0, 0.0, 2.0, 0.0, *mirrored(names, rng.uniform(-1.0, 1.0, 24))])
+    acceleration = solver.rhs(0.0, q, u)[1]
+    assert acceleration[[1, 3, 5]].tolist() == [0.0, 0.0, 0.0]
+    assert acceleration[6:].tolist() == mirrored(names, acceleration[6:])
+    assert np.abs(acceleration[6:]).min(where=[name.endswith("_y") for name in names], initial=np.inf) > 0.1
+
+
+def mirrored(names: list[str], values: np.ndarray) -> list[float]:
+    """The values with those on the right taken from the left, and none out of the plane in the middle."""
+    known = dict(zip(names, values.tolist(), strict=True))
+    result = []
+    for name in names:
+        sign = 1.0 if name.endswith("_y") else -1.0
+        if "_r_" in name:
+            result.append(sign * known[name.replace("_r_", "_l_")])
+        else:
+            result.append(known[name] if "_l_" in name or sign > 0.0 else 0.0)
+    return result

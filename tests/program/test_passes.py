@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import inf
 from typing import Any
 
 import pytest
@@ -20,10 +24,11 @@ from kanegen.graph.nodes import Graph, Node
 from kanegen.pipeline import sources_of
 from kanegen.program.interpret import interpret
 from kanegen.program.kernels import KERNELS
+from kanegen.program.passes import interleave as interleaving
 from kanegen.program.passes import schedule as splitting
 from kanegen.program.passes.count import operation_count, operation_counts
 from kanegen.program.passes.lower import hoist, lower
-from kanegen.program.passes.schedule import MAX_DEPTH, MAX_OPERATIONS, Gather, Let, schedule
+from kanegen.program.passes.schedule import MAX_DEPTH, MAX_OPERATIONS, Code, Gather, Let, needed, schedule
 from kanegen.program.records import Block, Call, Function, Guard, Program, Store, Symbols
 from kanegen.resources import template_folder
 
@@ -190,32 +195,95 @@ def calls(function: Function) -> list[Call]:
     return [step for step in function.steps if isinstance(step, Call)]
 
 
-def simulate(program: Program, name: str, inputs: dict[str, list[float]], parts: bool) -> list[float]:
+CHANGES: dict[str, Callable[[Code], Code]] = {
+    "whole": lambda code: code,
+    "parts": splitting.split,
+    "interleaved": interleaving.interleaved,
+    "both": lambda code: splitting.split(interleaving.interleaved(code)),
+}
+
+
+def simulate(
+    program: Program, name: str, inputs: dict[str, list[float]], change: Callable[[Code], Code]
+) -> list[float]:
     constants = evaluate(program.constants, inputs)
     while True:
         function = program.function(name)
         code = schedule(function, program.constants)
         simulation = Simulation(function, constants, inputs)
-        left = simulation.run(splitting.split(code) if parts else code)
+        left = simulation.run(change(code))
         if left is None:
             return simulation.arrays["out"]
         name = left
 
 
-@pytest.mark.parametrize("parts", [False, True], ids=["whole", "parts"])
-@settings(max_examples=40, deadline=None)
-@given(seed=st.integers(0, 2**32))
-def test_lowered_code_computes_what_the_program_says(seed: int, parts: bool) -> None:
-    program, inputs = random_program(seed, 3), random_inputs(seed + 1)
+@contextmanager
+def changed_always() -> Iterator[None]:
+    """Short functions are divided and interleaved, too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(splitting, "LONGEST", 10)
         patch.setattr(splitting, "PART", 7)
+        patch.setattr(interleaving, "FEWEST", 1)
+        patch.setattr(interleaving, "WORTHWHILE", inf)
+        yield
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_lowered_code_computes_what_the_program_says(seed: int, change: str) -> None:
+    program, inputs = random_program(seed, 3), random_inputs(seed + 1)
+    with changed_always():
         for k in range(3):
             status, expected = interpret(program, f"f{k}", inputs)
             assert status == 0
-            assert simulate(program, f"f{k}", inputs, parts) == pytest.approx(
+            assert simulate(program, f"f{k}", inputs, CHANGES[change]) == pytest.approx(
                 expected, rel=RANDOM_PROGRAM, abs=RANDOM_PROGRAM
             )
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_interleaved_code_names_what_it_needs_first(seed: int) -> None:
+    program = random_program(seed, 3)
+    for function in program.functions:
+        code = schedule(function, program.constants)
+        with changed_always():
+            other = interleaving.interleaved(code)
+        assert Counter(map(_without_number, other.statements)) == Counter(map(_without_number, code.statements))
+        later = {s.value for s in other.statements if isinstance(s, Let)}
+        for statement in other.statements:
+            waiting = [x for value in needed(statement) for x in value.args]
+            waiting += () if isinstance(statement, Let) else needed(statement)
+            while waiting:
+                value = waiting.pop()
+                assert value not in later
+                waiting += value.args
+            later -= {statement.value} if isinstance(statement, Let) else set()
+        numbers = [s.number for s in other.statements if isinstance(s, Let)]
+        assert numbers == list(range(len(numbers)))
+
+
+def _without_number(statement: Any) -> Any:
+    return statement.value if isinstance(statement, Let) else statement
+
+
+@pytest.mark.parametrize(("count", "length", "is_changed"), [(2, 1500, True), (1, 3000, False), (2, 300, False)])
+def test_recursions_that_wait_are_interleaved(count: int, length: int, is_changed: bool) -> None:
+    """Two long recursions take turns; a single one, or short ones, stay as they are."""
+    g = Graph()
+    ends = [g.input("u", k) for k in range(count)]
+    for number in range(length):
+        ends = [g.input("q", number % 3) * (u + g.const(number)) for u in ends]
+    program = program_of(ends)
+    code = schedule(program.functions[0], program.constants)
+    other = interleaving.interleaved(code)
+    first_store = [isinstance(s, Store) for s in other.statements].index(True)
+    if is_changed:
+        assert first_store >= len(other.statements) - 4
+    else:
+        assert other == code
+        assert first_store == len(other.statements) // count - 1
 
 
 def test_guards_name_what_they_need_before_they_leave() -> None:
