@@ -52,12 +52,11 @@ cdef class Batch:
             _place_rows(array, PyArray_NDIM(<PyArrayObject *>array) - 1, &places[k])
         for k, array in enumerate(results):
             _place_rows(array, 1, &places[call.n_arguments + k])
-        call.model, call.function = MODEL, self.function
         call.arguments, call.results = places, places + call.n_arguments
         call.p, call.failed = _data(p), <unsigned char *>_data(failed)
         call.varied, call.needed = <int *>_data(varied), <int *>_data(needed)
         call.n_varied, call.n_needed = len(varied), len(needed)
-        memory = numpy.empty(self.memory(&call))
+        memory = self._memory(&call)
         work = _data(memory)
         for first, end in pieces:
             start, stop = first, end
@@ -65,6 +64,76 @@ cdef class Batch:
                 failures += self.entry(&call, work, start, stop)
             PyErr_CheckSignals()
         return failures
+
+    def run_contiguous(self, double t, q, u, r, tuple results, tuple shapes, p, npy_intp piece):
+        """The same for row-major or column-major arrays (N, ...) that share no memory, with little work before it.
+
+        ``r``: all inputs (n,). ``shapes``: those of the results without N. Signals are noticed after each ``piece``.
+        Returns which rows failed, as in `run`, or an empty array if none did; None, without evaluating, for other
+        arguments.
+        """
+        cdef BatchArray places[10]
+        cdef BatchCall call
+        cdef npy_intp start, count = _contiguous_rows(q, u, results, shapes)
+        cdef npy_intp failures = 0
+        cdef double *work
+        if count < 1 or len(results) > 6:
+            return None
+        failed = PyArray_SimpleNew(1, &count, NPY_UBYTE)
+        memset(_data(failed), 0, count)
+        places[0].first, places[0].step = &t, 0
+        places[0].size = [[1, 0], [1, 0]]
+        _place_rows(q, 1, &places[1])
+        _place_rows(u, 1, &places[2])
+        _place_rows(r, 0, &places[3])
+        for k, array in enumerate(results):
+            _place_rows(array, 1, &places[4 + k])
+        call.n_arguments, call.n_results, call.n_varied, call.n_needed = 4, len(results), 0, 0
+        call.arguments, call.results, call.varied, call.needed = places, places + 4, NULL, NULL
+        call.p, call.failed = _data(p), <unsigned char *>_data(failed)
+        memory = self._memory(&call)
+        work = _data(memory)
+        for start in range(0, count, piece):
+            with nogil:
+                failures += self.entry(&call, work, start, min(start + piece, count))
+            PyErr_CheckSignals()
+        return failed if failures else failed[:0]
+
+    cdef object _memory(self, BatchCall *call):
+        """The work space of a call, in which the model is noted."""
+        call.model, call.function = MODEL, self.function
+        return _new_vector(self.memory(call))
+
+
+cdef npy_intp _contiguous_rows(q, u, tuple results, tuple shapes) except -1:
+    """The number N of rows of q, u and results, if they are contiguous, aligned and share no memory; otherwise 0."""
+    cdef tuple others = (q, u, *results)
+    cdef npy_intp i, k, count
+    if not (_is_contiguous(q, MODEL.n_q) and _is_contiguous(u, MODEL.n_u) and len(results) == len(shapes)):
+        return 0
+    count = PyArray_DIM(<PyArrayObject *>q, 0)
+    for array in others[1:]:
+        if not _is_contiguous(array, -1) or PyArray_DIM(<PyArrayObject *>array, 0) != count:
+            return 0
+    for array, shape in zip(results, shapes):
+        if not PyArray_ISWRITEABLE(<PyArrayObject *>array) or array.shape[1:] != shape:
+            return 0
+    for k in range(2, len(others)):
+        for i in range(k):
+            if _overlap(_data(others[i]), 8 * PyArray_SIZE(<PyArrayObject *>others[i]), _data(others[k]),
+                        8 * PyArray_SIZE(<PyArrayObject *>others[k])):
+                return 0
+    return count
+
+
+cdef bint _is_contiguous(object value, npy_intp columns) noexcept:
+    """Whether a value is a contiguous, aligned array float64 with rows; ``columns`` -1: of any number."""
+    cdef PyArrayObject *array = <PyArrayObject *>value
+    return (
+        PyArray_CheckExact(value) and PyArray_TYPE(array) == NPY_DOUBLE and PyArray_NDIM(array) > 0
+        and (columns < 0 or PyArray_NDIM(array) == 2 and PyArray_DIM(array, 1) == columns)
+        and (PyArray_ISFARRAY_RO(array) or PyArray_ISCARRAY_RO(array))
+    )
 
 
 cdef int _place_rows(object values, int rows, BatchArray *place) except -1:

@@ -17,6 +17,7 @@ cdef extern from "numpy/arrayobject.h" nogil:
         pass
     enum:
         NPY_DOUBLE
+        NPY_UBYTE
     int _import_array() except -1
     bint PyArray_CheckExact(object)
     int PyArray_TYPE(PyArrayObject *)
@@ -24,6 +25,8 @@ cdef extern from "numpy/arrayobject.h" nogil:
     npy_intp PyArray_DIM(PyArrayObject *, int)
     npy_intp PyArray_STRIDE(PyArrayObject *, int)
     bint PyArray_ISCARRAY_RO(PyArrayObject *)
+    bint PyArray_ISFARRAY_RO(PyArrayObject *)
+    npy_intp PyArray_SIZE(PyArrayObject *)
     bint PyArray_ISWRITEABLE(PyArrayObject *)
     void *PyArray_DATA(PyArrayObject *)
     object PyArray_SimpleNew(int, npy_intp *, int)

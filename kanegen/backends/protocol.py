@@ -231,6 +231,24 @@ class BatchFunction(Protocol):
     def run(self, plan: BatchPlan, pieces: Iterable[tuple[int, int]]) -> int:
         """Evaluate the rows of these pieces (first, end), without the interpreter lock; returns how many failed."""
 
+    def run_contiguous(
+        self,
+        t: float,
+        q: Any,
+        u: Any,
+        r: Array,
+        results: tuple[Any, ...],
+        shapes: tuple[tuple[int, ...], ...],
+        p: Array,
+        piece: int,
+    ) -> NDArray[np.uint8] | None:
+        """Evaluate all rows, if q, u and the results are contiguous arrays (N, ...) that share no memory.
+
+        ``r``, ``p``: all inputs, and parameters and gains, the same in all rows. ``shapes``: those of the results
+        without N. Ctrl-C is noticed after each ``piece`` of the rows. Returns the marks (N,) of rows that failed, or
+        an empty array if none did; None, without evaluating, for other arguments.
+        """
+
 
 class ManyPlan(NamedTuple):
     """The arguments and results of N motions, in the order of ``kg_many`` (kg_group.h).

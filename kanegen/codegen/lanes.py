@@ -25,6 +25,12 @@ BATCH_FILE: Final = "batch.c"
 MANY_FILE: Final = "many.c"
 MANY_HEADERS: Final = ("kg_many.h", "kg_motions.h", "kg_group.h", "kg_powers.h", "kg_rows.h", "kg_lanes.h")
 
+_SCHEDULED_LINES: Final = 500
+"""Most lines of a function whose instructions GCC orders before it assigns registers.
+
+Measured with gcc 12: 3 to 9 % less time for functions of 50 to 400 lines, 7 % more for one of 640 lines.
+"""
+
 _FUNCTION = re.compile(
     r"^static (KG_APART )?(?:int|void) (\w+)\((kg_real \*p|KG_ARGUMENTS[^)]*)\)\n\{\n(.*?)^\}", re.DOTALL | re.MULTILINE
 )
@@ -124,6 +130,7 @@ def batch_sources(sources: Sources, name: str) -> dict[str, str]:
         functions=[kernel.functions["prepare"], *functions] if functions else [],
         evaluate=public.identifier if functions else "",
         numbers=kernel.sizes_of(public),
+        scheduled=all(function.body.count("\n") < _SCHEDULED_LINES for function in functions),
         **_shared(sources, text if functions else ""),
     )
     return _with_headers(sources, {BATCH_FILE: main, **_headers("kg_batch.h", "kg_rows.h", "kg_lanes.h")})

@@ -142,10 +142,9 @@ KG_INLINE kg_lanes kg_load(const double *from) {
   return x;
 }
 
-/* x[0] x[1] + x[2] x[3] + ..., which is NaN or infinite if one of the n numbers is: half an operation for each, where
+/* sum + x[0] x[1] + x[2] x[3] + ..., which is NaN or infinite if one of the n numbers is: half an operation for each, where
  * comparisons and masks take two. x[n] is 1. Products that exceed the range count as infinite, too. */
-KG_INLINE kg_lanes kg_products(int n, const kg_lanes *x) {
-  kg_lanes sum = {0};
+KG_INLINE kg_lanes kg_products(kg_lanes sum, int n, const kg_lanes *x) {
   KG_UNROLLED
   for (int i = 0; i < n; i += 2) {
     sum += x[i] * x[i + 1];
@@ -186,22 +185,24 @@ static void kg_tile_arguments(const kg_batch *b, const kg_space *space, ptrdiff_
 
 /* The parameters and constants of the blocks of a tile with varied parameters, and the lanes without a result. */
 static void kg_tile_prepare(const kg_batch *b, const kg_space *space, const double *const *columns, int padded,
-                            kg_mask *redo) {
+                            unsigned char *redo) {
   for (int k = 0; k < padded / KG_LANES; ++k) {
     kg_lanes *p = space->p + k * b->model->n_prepared;
+    kg_mask without = {0};
     for (int i = 0; i < b->n_varied; ++i) {
       p[b->varied[i]] = kg_load(columns[i] + k * KG_LANES);
-      redo[k] |= kg_infinite(p[b->varied[i]]);
+      without |= kg_infinite(p[b->varied[i]]);
     }
-    redo[k] |= prepare(p);
+    without |= prepare(p);
     for (int i = 0; i < b->n_needed; ++i) {
-      redo[k] |= kg_infinite(p[b->needed[i]]);
+      without |= kg_infinite(p[b->needed[i]]);
     }
+    redo[k] = (unsigned char)kg_lanes_bits(without);
   }
 }
 
-/* Evaluates the block from row k of a tile on. Returns the lanes that have to be evaluated row by row. */
-KG_INLINE kg_mask kg_block_evaluate(const kg_space *space, const kg_lanes *p, const double *const *columns,
+/* Evaluates the block from row k of a tile on. Returns the lanes that have to be evaluated row by row, as bits. */
+KG_INLINE unsigned kg_block_evaluate(const kg_space *space, const kg_lanes *p, const double *const *columns,
                                     double *const *results, int k) {
   kg_lanes x[KG_BATCH_ARGUMENTS + 1], out[KG_BATCH_OUT + 1];
   kg_mask redo;
@@ -217,15 +218,16 @@ KG_INLINE kg_mask kg_block_evaluate(const kg_space *space, const kg_lanes *p, co
     (void)memcpy(results[i] + k, out + i, sizeof out[i]);
     __builtin_prefetch(results[i] + k + KG_AHEAD, 1);
   }
-  return redo | kg_infinite(kg_products(KG_BATCH_ARGUMENTS, x) + kg_products(KG_BATCH_OUT, out));
+  redo |= kg_infinite(kg_products(kg_products((kg_lanes){0}, KG_BATCH_ARGUMENTS, x), KG_BATCH_OUT, out));
+  return kg_lanes_bits(redo);
 }
 
 /* Evaluates the tile of `count` rows from `row` on. Returns the number of rows that failed. */
 static int kg_tile_evaluate(const kg_batch *b, const kg_space *space, const double **columns, double **results,
                              ptrdiff_t row, int count) {
   const int padded = (count + KG_LANES - 1) / KG_LANES * KG_LANES, step_p = b->n_varied > 0 ? b->model->n_prepared : 0;
-  kg_mask redo[KG_TILE / KG_LANES] = {{0}}, any = {0};
-  long long some = 0;
+  unsigned char redo[KG_TILE / KG_LANES] = {0}; /* bits */
+  unsigned some = 0U;
   int failures = 0;
   kg_tile_arguments(b, space, row, count, padded, columns);
   kg_tile_prepare(b, space, columns + KG_BATCH_ARGUMENTS, b->n_varied > 0 ? padded : 0, redo);
@@ -234,8 +236,8 @@ static int kg_tile_evaluate(const kg_batch *b, const kg_space *space, const doub
     results[i] = in_place ? space->to[i].first + row : space->out + i * KG_TILE;
   }
   for (int k = 0; k < padded / KG_LANES; ++k) {
-    redo[k] |= kg_block_evaluate(space, space->p + k * step_p, columns, results, k * KG_LANES);
-    any |= redo[k];
+    redo[k] |= (unsigned char)kg_block_evaluate(space, space->p + k * step_p, columns, results, k * KG_LANES);
+    some |= redo[k];
   }
   for (int i = 0; i < KG_BATCH_OUT; ++i) {
     const kg_column column = space->to[i];
@@ -243,11 +245,8 @@ static int kg_tile_evaluate(const kg_batch *b, const kg_space *space, const doub
       column.first[(row + k) * column.step] = results[i][k];
     }
   }
-  for (int lane = 0; lane < KG_LANES; ++lane) {
-    some |= any[lane];
-  }
-  for (int k = 0; some != 0 && k < count; ++k) {
-    if (redo[k / KG_LANES][k % KG_LANES] != 0) {
+  for (int k = 0; some != 0U && k < count; ++k) {
+    if ((redo[k / KG_LANES] >> (k % KG_LANES) & 1) != 0) {
       failures += kg_batch_row(b, space, row + k);
     }
   }

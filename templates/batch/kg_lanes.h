@@ -78,6 +78,17 @@ KG_INLINE kg_lanes kg_lanes_reciprocal(kg_lanes x) {
 #define KG_MAX(x, y) kg_lanes_max(x, y)
 #define KG_RECIPROCAL(x) kg_lanes_reciprocal(x)
 
+#if defined(__AVX512F__)
+/* The entries of x with the indices in the last three bits of `which`. */
+KG_INLINE kg_lanes kg_lanes_entries(kg_lanes x, kg_mask which) {
+#if defined(__clang__)
+  return __builtin_ia32_permvardf512(x, which);
+#else
+  return __builtin_shuffle(x, which);
+#endif
+}
+#endif
+
 #define KG_EACH_LANE_1(name, function)             \
   KG_INLINE kg_lanes name(kg_lanes x) {            \
     for (int lane = 0; lane < KG_LANES; ++lane) {  \
@@ -136,56 +147,84 @@ KG_INLINE kg_lanes kg_all(double x) { return KG_C(x); }
 KG_INLINE kg_lanes kg_fused(kg_lanes a, kg_lanes b, kg_lanes c) { return a * b + c; }
 #include "kg_trigonometry.h"
 
-/* kg_lanes_turn: sine and cosine of an angle; returns a number that is not zero in the lanes whose angles are larger than
- * KG_NEAR_LIMIT, infinite or NaN. */
+/* kg_lanes_turn: sine and cosine of an angle; those of angles beyond KG_REACH, infinity and NaN are undefined. */
 #if defined(KG_FUSED) && (defined(__FMA__) || defined(__ARM_FEATURE_FMA))
 /* With fused operations this takes two thirds of the operations of kg_trigonometry.h. pi/2 = 1.57... + 6.1e-17 - 1.5e-33,
  * where the first difference is exact. The rounding error of the second one is lost: the largest error found is 1.48 units
- * in the last place. Angles up to 65536 quarter turns are reduced. */
-KG_INLINE kg_mask kg_lanes_turn(kg_lanes x, kg_lanes *sine, kg_lanes *cosine) {
+ * in the last place. */
+#define KG_REACH 1e6
+KG_INLINE void kg_lanes_turn(kg_lanes x, kg_lanes *sine, kg_lanes *cosine) {
   const kg_lanes shifted = x * KG_C(KG_TWO_OVER_PI) + KG_C(KG_ROUNDING), quarter = shifted - KG_C(KG_ROUNDING);
   const kg_mask turn = (kg_mask)shifted; /* its last two bits: the number of quarter turns modulo 4 */
-  const kg_mask odd = turn << 63, half = turn << 62, sign = (kg_mask)KG_C(-0.0), zero = (kg_mask)KG_C(KG_ROUNDING);
   const kg_lanes a = x - quarter * KG_C(1.5707963267948966);
   const kg_lanes b = a - quarter * KG_C(6.123233995736766e-17);
   const kg_lanes r = b + quarter * KG_C(1.4973849048591698e-33);
   const kg_lanes z = r * r, z2 = z * z;
   const kg_lanes s = r + (z * r) * (z * KG_SINE_SUM(kg_, z, z2) - KG_C(KG_SIXTH));
   const kg_lanes c = KG_C(1.0) + z * (z * KG_COSINE_SUM(kg_, z, z2) - KG_C(0.5));
-  *sine = (kg_lanes)((kg_mask)kg_lanes_select(odd >> 63, c, s) ^ (half & sign));
-  *cosine = (kg_lanes)((kg_mask)kg_lanes_select(odd >> 63, s, c) ^ ((half ^ odd) & sign));
-  return (turn + (65536 - zero)) & ~131071LL;
+#if defined(__AVX512F__)
+  /* The sine and cosine of the quarter turns, 0, 1 or -1, are entries of registers. */
+  const kg_lanes sine_of = kg_lanes_entries((kg_lanes){0.0, 1.0, 0.0, -1.0, 0.0, 1.0, 0.0, -1.0}, turn);
+  const kg_lanes cosine_of = kg_lanes_entries((kg_lanes){1.0, 0.0, -1.0, 0.0, 1.0, 0.0, -1.0, 0.0}, turn);
+  *sine = sine_of * c + cosine_of * s;
+  *cosine = cosine_of * c - sine_of * s;
+#else
+  const kg_mask exchange = ((kg_mask)s ^ (kg_mask)c) & -(turn & 1);
+  *sine = (kg_lanes)((kg_mask)s ^ exchange ^ ((turn & 2) << 62));
+  *cosine = (kg_lanes)((kg_mask)c ^ exchange ^ (((turn + 1) & 2) << 62));
+#endif
 }
 #else
+#define KG_REACH KG_NEAR_LIMIT
 KG_VECTOR_TURN(kg_lanes, kg_mask, kg_)
-KG_INLINE kg_mask kg_lanes_turn(kg_lanes x, kg_lanes *sine, kg_lanes *cosine) {
-  kg_near_sine_and_cosine(x, sine, cosine);
-  return ~(KG_ABS(x) <= KG_C(KG_NEAR_LIMIT));
-}
+#define kg_lanes_turn(x, sine, cosine) kg_near_sine_and_cosine(x, sine, cosine)
 #endif
+
+/* The lanes whose angles, with this sum of squares, are too large, infinite or NaN. */
+KG_INLINE kg_mask kg_lanes_far(kg_lanes squares) { return ~(squares <= KG_C(KG_REACH * KG_REACH)); }
 
 KG_INLINE kg_lanes kg_lanes_sine(kg_lanes x, kg_mask *redo) {
   kg_lanes sine, cosine;
-  *redo |= kg_lanes_turn(x, &sine, &cosine);
+  kg_lanes_turn(x, &sine, &cosine);
+  *redo |= kg_lanes_far(x * x);
   return sine;
 }
 
 KG_INLINE kg_lanes kg_lanes_cosine(kg_lanes x, kg_mask *redo) {
   kg_lanes sine, cosine;
-  *redo |= kg_lanes_turn(x, &sine, &cosine);
+  kg_lanes_turn(x, &sine, &cosine);
+  *redo |= kg_lanes_far(x * x);
   return cosine;
 }
 #define KG_SIN(x) kg_lanes_sine(x, &redo)
 #define KG_COS(x) kg_lanes_cosine(x, &redo)
 
 KG_INLINE kg_mask kg_lanes_turns(int n, const kg_lanes *x, kg_lanes *sine, kg_lanes *cosine) {
-  kg_mask redo = {0};
+  kg_lanes squares = {0};
   for (int i = 0; i < n; ++i) {
-    redo |= kg_lanes_turn(x[i], sine + i, cosine + i);
+    kg_lanes_turn(x[i], sine + i, cosine + i);
+    squares += x[i] * x[i];
   }
-  return redo;
+  return kg_lanes_far(squares);
 }
 #define kg_sincos(n, x, sine, cosine) redo |= kg_lanes_turns(n, x, sine, cosine)
+
+/* A mask as an integer: bit i for lane i. Vectors that are stored and joined would take units that compute. */
+KG_INLINE unsigned kg_lanes_bits(kg_mask where) {
+#if defined(__AVX512DQ__)
+  return (unsigned char)__builtin_ia32_cvtq2mask512(where);
+#elif defined(__AVX__) && !defined(__AVX512F__)
+  return (unsigned)__builtin_ia32_movmskpd256((kg_lanes)where);
+#elif defined(__SSE2__) && !defined(__AVX__)
+  return (unsigned)__builtin_ia32_movmskpd((kg_lanes)where);
+#else
+  unsigned bits = 0U;
+  for (int lane = 0; lane < KG_LANES; ++lane) {
+    bits |= ((unsigned)where[lane] & 1U) << (unsigned)lane;
+  }
+  return bits;
+#endif
+}
 
 /* The guards, checks and calls of a kernel. */
 #define KG_REQUIRE(condition) redo |= ~(condition)

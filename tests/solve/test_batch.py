@@ -96,6 +96,28 @@ def test_rows_fail_alone() -> None:
         batch.failures[0]
 
 
+def test_contiguous_arrays_have_the_same_results() -> None:
+    """Calls whose arrays are read and written without preparations."""
+    solver, (_, q, u) = solver_for("slider_crank"), crank_states()
+    q = q.copy("F")
+    q[4, 0] = np.nan
+    rates = solver.rhs_batch(np.zeros(ROWS), q, u)
+    energies = solver.batch("kinetic_energy", np.zeros(ROWS), q, u)
+    assert list(rates.failures) == [4]
+    for order in ("F", "C"):
+        out = (np.empty((ROWS, 3), order=order), np.empty((ROWS, 3), order=order))
+        ours = solver.rhs_batch(0.0, np.array(q, order=order), u, out=out)
+        assert ours[0] is out[0]
+        np.testing.assert_array_equal(ours, rates)
+        assert {**ours.failures} == {**rates.failures}
+        assert not solver.rhs_batch(0.0, q[5:], u[5:], out=(out[0][5:], out[1][5:])).failures
+        np.testing.assert_array_equal(out, rates)
+    energy = np.empty(ROWS)
+    ours = solver.batch("kinetic_energy", 0.0, q, u, out=energy)
+    np.testing.assert_array_equal(energy, energies.values)
+    assert {**ours.failures} == {**energies.failures}
+
+
 def test_parameters_for_each_row() -> None:
     """Constants that depend on parameters are computed on lanes, too."""
     solver, (t, q, u) = solver_for("slider_crank"), crank_states()
@@ -186,8 +208,9 @@ def test_arguments_are_refused() -> None:
         ((t, q, u), {"parameters": {"m1": np.ones(3)}}, ("m1", 3)),
         ((t, q, u, None, [1.0]), {}, ("s", "states")),
     ):
-        with raises(kg.SolveError, *words):
-            solver.rhs_batch(*arguments, **options)
+        for time in (arguments[0], 0.0) if arguments[0] is t else arguments[:1]:
+            with raises(kg.SolveError, *words):
+                solver.rhs_batch(time, *arguments[1:], **options)
     with raises(kg.SolveError, "rsh", "rhs"):
         solver.batch("rsh", t, q, u)
     assert [part.shape for part in solver.rhs_batch(t[:0], q[:0], u[:0])] == [(0, 3), (0, 3)]

@@ -5,6 +5,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kanegen.backends.cython.cache import open_cache
 from kanegen.backends.cython.job import job_for
@@ -30,6 +34,11 @@ class CompiledBatch:
         """Evaluate the rows of these pieces (first, end), without the interpreter lock; returns how many failed."""
         failures: int = self._batch.run(*plan, pieces)
         return failures
+
+    def run_contiguous(self, *arguments: Any) -> NDArray[np.uint8] | None:
+        """Evaluate all rows of contiguous arrays that share no memory; see `BatchFunction`."""
+        failed: NDArray[np.uint8] | None = self._batch.run_contiguous(*arguments)
+        return failed
 
 
 def batch_function(

@@ -222,6 +222,10 @@ class Batching(Evaluation):
         number = positive_integer(threads, "threads")
         route, varied = self._route(name, parameters)
         t, q, u, r, s = state
+        if number == 1 and r is None and s is None and not varied and type(t) is float and type(out) is tuple:
+            failures = evaluate_contiguous(route, (t, q, u), out, tuple(shapes.values()))
+            if failures is not None:
+                return list(out), failures
         if r is None and route.reads_laws:
             r = self._law_inputs(name, state, parameters, threads)
         arguments = read_arguments(route, t, q, u, r, s, varied)
@@ -268,6 +272,11 @@ class Route:
     def no_failures(self) -> Failures:
         """The record of calls without rows that failed."""
         return Failures(self.functions, self.name, ())
+
+    @cached_property
+    def knows_inputs(self) -> bool:
+        """Whether the defaults are all inputs that the function needs."""
+        return not (self.reads_laws or self.missing)
 
     @cached_property
     def compiled(self) -> BatchFunction:
@@ -360,6 +369,26 @@ def evaluate(route: Route, arguments: Arguments, out: Sequence[Array], threads: 
         return route.no_failures
     rows = np.flatnonzero(failed)
     return Failures(route.functions, route.name, arguments.varied, rows, arguments.rows(rows))
+
+
+def evaluate_contiguous(
+    route: Route, state: tuple[float, Any, Any], out: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...]
+) -> Failures | None:
+    """Evaluate a function at contiguous arrays q and u into such ones in one thread, with the default inputs.
+
+    The usual case, without what `read_arguments` and `output_arrays` do for others: a third of the time of a call.
+    None, without evaluating, for other arguments, which may be wrong.
+    """
+    if not route.knows_inputs:
+        return None
+    t, q, u = state
+    failed = route.compiled.run_contiguous(t, q, u, route.defaults, out, shapes, route.p, _PIECE)
+    if failed is None:
+        return None
+    if not failed.size:
+        return route.no_failures
+    rows = np.flatnonzero(failed)
+    return Failures(route.functions, route.name, (), rows, read_arguments(route, t, q, u, None, None, {}).rows(rows))
 
 
 def _run(compiled: BatchFunction, plan: BatchPlan, count: int, threads: int) -> int:
