@@ -29,6 +29,7 @@ cdef class Batch:
     cdef const kg_function *function
     cdef batch_memory memory
     cdef batch_run entry
+    cdef object spare  # work space that no call of run_contiguous() uses, or None
 
     def __cinit__(self, name, size_t memory, size_t run):
         self.function = _find(name)
@@ -56,7 +57,8 @@ cdef class Batch:
         call.p, call.failed = _data(p), <unsigned char *>_data(failed)
         call.varied, call.needed = <int *>_data(varied), <int *>_data(needed)
         call.n_varied, call.n_needed = len(varied), len(needed)
-        memory = self._memory(&call)
+        call.model, call.function = MODEL, self.function
+        memory = _new_vector(self.memory(&call))
         work = _data(memory)
         for first, end in pieces:
             start, stop = first, end
@@ -91,18 +93,17 @@ cdef class Batch:
         call.n_arguments, call.n_results, call.n_varied, call.n_needed = 4, len(results), 0, 0
         call.arguments, call.results, call.varied, call.needed = places, places + 4, NULL, NULL
         call.p, call.failed = _data(p), <unsigned char *>_data(failed)
-        memory = self._memory(&call)
+        call.model, call.function = MODEL, self.function
+        memory, self.spare = self.spare, None  # allocated anew, it can cost page faults in each call
+        if memory is None:
+            memory = _new_vector(self.memory(&call))
         work = _data(memory)
         for start in range(0, count, piece):
             with nogil:
                 failures += self.entry(&call, work, start, min(start + piece, count))
             PyErr_CheckSignals()
+        self.spare = memory
         return failed if failures else failed[:0]
-
-    cdef object _memory(self, BatchCall *call):
-        """The work space of a call, in which the model is noted."""
-        call.model, call.function = MODEL, self.function
-        return _new_vector(self.memory(call))
 
 
 cdef npy_intp _contiguous_rows(q, u, tuple results, tuple shapes) except -1:
