@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -72,7 +73,9 @@ class State:
 
 @cache
 def example(name: str) -> ModuleType:
-    """The module ``build_examples/NAME.py``, loaded by path."""
+    """The module ``build_examples/NAME.py``, loaded by path; examples may import others."""
+    if str(EXAMPLES) not in sys.path:
+        sys.path.append(str(EXAMPLES))
     spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
