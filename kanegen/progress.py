@@ -7,7 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, TextIO
 
 from kanegen.display import escape
 
@@ -62,9 +63,15 @@ def _is_watched() -> bool:
     if "ipykernel" in sys.modules:
         return True
     try:
-        return sys.stderr.isatty()
-    except (AttributeError, ValueError):  # no standard error, or a closed one
+        return not sys.stderr.closed and _is_terminal(sys.stderr)
+    except AttributeError:  # no standard error, or something else in its place
         return False
+
+
+@lru_cache(maxsize=1)
+def _is_terminal(stream: TextIO) -> bool:
+    """Asked once for a stream: the system call takes as long as some evaluations."""
+    return stream.isatty()
 
 
 class _Line:

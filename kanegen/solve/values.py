@@ -104,9 +104,11 @@ def largest(values: Any) -> float:
 
 def one_state(t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> None:
     """Raise `SolveError` for arrays with a row for each of several states, where one state is expected."""
+    if type(t) is float and type(q) is type(u) is np.ndarray and q.ndim == u.ndim == 1 and r is s is None:
+        return  # the usual case; np.shape takes as long as some evaluations
     for name, value, ndim in (("t", t, 0), ("q", q, 1), ("u", u, 1), ("r", r, 1), ("s", s, 1)):
-        if value is None or type(value) is float or (type(value) is np.ndarray and value.ndim == ndim):
-            continue  # np.shape takes as long as some evaluations
+        if value is None or type(value) is float:
+            continue
         try:
             shape = value.shape if isinstance(value, np.ndarray) else np.shape(value)
         except ValueError:  # lists of unequal lengths, which raise SolveError where they are read

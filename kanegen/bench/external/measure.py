@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from kanegen.arrays import Array
 from kanegen.bench.external.problems import INTEGRATED, Problem, read_problem
 from kanegen.bench.external.program import Program, Task
 from kanegen.bench.external.registry import OWN, PEERS, installed
@@ -232,7 +231,7 @@ class Comparison:
     def _interleaved(self, tasks: Mapping[str, Task]) -> dict[str, float]:
         return interleaved(tasks, SAMPLES * self._rounds)
 
-    def _curve(self, problem: Problem, program: Program, run: Callable[[float], Array]) -> list[WorkPoint]:
+    def _curve(self, problem: Problem, program: Program, run: Callable[[float], Any]) -> list[WorkPoint]:
         """Runs with tighter and tighter tolerances. Raises `SolveError` if none comes near the reference."""
         points: list[WorkPoint] = []
         for tolerance in program.tolerances:

@@ -37,10 +37,11 @@ def program(problem: Problem) -> Program:
         in_c=kernel.task(SAMPLE_SECONDS),
         in_python=timing.statement_task("rhs(0.0, q, u, out=out)", names),
         runs={method: partial(_run, solver, problem, method) for method in METHODS},
+        whole=np.concatenate,
     )
 
 
-def _run(solver: Solver, problem: Problem, method: str, tolerance: float) -> Array:
+def _run(solver: Solver, problem: Problem, method: str, tolerance: float) -> tuple[Array, Array]:
     q, u = problem.start
     solution = solver.integrate(
         (0.0, problem.duration),
@@ -52,7 +53,7 @@ def _run(solver: Solver, problem: Problem, method: str, tolerance: float) -> Arr
         t_eval=(problem.duration,),
         dense_output=False,
     )
-    return np.concatenate((solution.q[-1], solution.u[-1]))
+    return solution.q[-1], solution.u[-1]
 
 
 def batch(problem: Problem, count: int) -> Task:
@@ -77,4 +78,4 @@ def _batch(problem: Problem, count: int, compiler: CompilerOptions) -> Task:
 
 def first(problem: Problem) -> Array:
     """From the model to the end of its first motion."""
-    return _run(build(problem.file.model), problem, "dop853", FIRST_TOLERANCE)
+    return np.concatenate(_run(build(problem.file.model), problem, "dop853", FIRST_TOLERANCE))

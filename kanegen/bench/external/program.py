@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -55,10 +55,10 @@ class Program:
     in_c: Task | None = None
     in_python: Task | None = None
     codegen: Task | None = None
-    runs: Mapping[str, Callable[[float], Array]] = field(default_factory=dict)
+    runs: Mapping[str, Callable[[float], Any]] = field(default_factory=dict)
     tolerances: Sequence[float] = TOLERANCES
     prepares: bool = False
-    whole: Callable[[Array], Array] = np.asarray
+    whole: Callable[[Any], Array] = np.asarray
 
 
 def check_rates(problem: Problem, peer: str, rates: Callable[[Array], Array]) -> None:

@@ -39,15 +39,8 @@ class Options(NamedTuple):
         fixed = self.method in FIXED_STEP
         if fixed and self.step is None:
             raise SolveError(f"{self.method} has a fixed step: give step= (seconds), or use {' or '.join(ADAPTIVE)}")
-        for name in ("first_step", "max_step") if fixed else ("step",):
-            if getattr(self, name) is not None:
-                advice = "leave it out" if fixed else "give first_step, max_step or tolerances, or use rk4"
-                kind = "has a fixed step" if fixed else "chooses its steps"
-                raise SolveError(f"{self.method} {kind} and accepts no {name}: {advice}")
-        for name in ("step", "first_step", "max_step"):
-            value = getattr(self, name)
-            if value is not None:
-                positive(value, name, "a positive number of seconds")
+        if not (self.step is self.first_step is self.max_step is None):
+            self._check_steps(fixed)
         steps = self.max_steps
         whole = isinstance(steps, (int, np.integer)) and not isinstance(steps, bool)
         if steps is not None and not (whole and 1 <= steps <= _MOST_STEPS):
@@ -58,6 +51,17 @@ class Options(NamedTuple):
         _check_tolerance(self.rtol, "rtol", zero=False)
         _check_tolerance(self.atol, "atol", zero=True)
         return self
+
+    def _check_steps(self, fixed: bool) -> None:
+        for name in ("first_step", "max_step") if fixed else ("step",):
+            if getattr(self, name) is not None:
+                advice = "leave it out" if fixed else "give first_step, max_step or tolerances, or use rk4"
+                kind = "has a fixed step" if fixed else "chooses its steps"
+                raise SolveError(f"{self.method} {kind} and accepts no {name}: {advice}")
+        for name in ("step", "first_step", "max_step"):
+            value = getattr(self, name)
+            if value is not None:
+                positive(value, name, "a positive number of seconds")
 
 
 RTOL: Final = 1e-8

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from kanegen.arrays import Array
 from kanegen.backends.protocol import Evaluator
+from kanegen.codes import Status
 from kanegen.errors import SolveError
 from kanegen.solve.contacts import hybrid_records
 from kanegen.solve.run.options import Options
@@ -112,6 +113,8 @@ def stopped_at(t: float, t1: float) -> str:
 
 def require_finished(problem: Problem, solution: Solution, result: Any, t1: float) -> None:
     """Raise an error that holds the solution if it did not reach the end ``t1`` of the span."""
+    if result.status == Status.FINISHED and result.flat_guard is None:
+        return  # the usual case, without the time of the fields
     if result.flat_guard is not None and result.flat_guard not in problem.functions.description.switches:
         raise IntegrationError(
             f"the guard of event {result.flat_guard!r} was zero wherever it was evaluated, so that the event has no "
