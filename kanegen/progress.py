@@ -64,7 +64,7 @@ def _is_watched() -> bool:
         return True
     try:
         return not sys.stderr.closed and _is_terminal(sys.stderr)
-    except AttributeError:  # no standard error, or something else in its place
+    except (AttributeError, TypeError, ValueError):  # no standard error, or something unusual in its place
         return False
 
 
