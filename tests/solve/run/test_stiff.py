@@ -164,10 +164,13 @@ def test_inputs_that_change_are_differentiated(kind: str) -> None:
     expected = (amplitude * np.exp(15.0j)).real
     assert compiled.q[-1, 0] == pytest.approx(expected, abs=STIFF_PROPORTIONALITY * 1e-7)
     found = driven(as_input=True).integrate((0.0, 5.0), *start, inputs[kind], method="rodas", rtol=1e-7, atol=1e-7)
-    if kind == "python":
-        # The numbers of steps vary by some 4 % with the last digits of the step sizes.
-        assert found.statistics.steps == pytest.approx(compiled.statistics.steps, rel=0.1)
     assert found.q[-1, 0] == pytest.approx(expected, abs=1e-5)
+    if kind == "python":
+        # With tighter tolerances the rounding of the differences contributes to the error that is estimated.
+        loose: dict[str, Any] = {"method": "rodas", "rtol": 1e-6, "atol": 1e-6}
+        steps = driven(as_input=False).integrate((0.0, 5.0), *start, **loose).statistics.steps
+        found = driven(as_input=True).integrate((0.0, 5.0), *start, inputs[kind], **loose)
+        assert found.statistics.steps == pytest.approx(steps, rel=0.02)
 
 
 def test_an_input_that_raises_ends_the_run() -> None:
