@@ -1,4 +1,5 @@
-/* kg_powers.h - computes logarithms and powers of two on vector lanes, to about ten digits: enough to choose steps. */
+/* kg_powers.h - computes logarithms and powers of two on vector lanes, to about ten digits: enough to choose steps.
+ * Those of single numbers are in kg_step_powers.h. */
 #ifndef KG_POWERS_H
 #define KG_POWERS_H
 

@@ -67,7 +67,7 @@ class Options(NamedTuple):
 RTOL: Final = 1e-8
 ATOL: Final = 1e-10
 STEPPING: Final = Options._fields[: Options._fields.index("events")]
-"""The options that are passed to the compiled integrator unchanged."""
+"""The options of the steps and of what is stored, which the compiled integrator reads."""
 
 
 _MOST_STEPS: Final = 2**63 - 1
