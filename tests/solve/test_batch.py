@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from ccompile import C_COMPILER
 from messages import raises, says
 from state_models import cart, point_mass, solver_of
 from systems import solver_for
 from tolerances import LANES
 
 import kanegen as kg
-from kanegen.codegen.lanes import BATCH_FILE, batch_sources
+from kanegen.backends.cython.toolchain import CompilerOptions
+from kanegen.codegen.lanes import BATCH_FILE, MANY_FILE, batch_sources, many_sources
 
 ROWS = 29
 
@@ -184,6 +188,21 @@ def test_every_function_has_a_text_on_lanes(name: str) -> None:
     for function in on_lanes:
         code = re.sub(r"/\*.*?\*/", "", texts[function], flags=re.DOTALL)
         assert not re.search(r"!\(|\|\||KG_CALL\(result, kg_|\bif \(|\? |return (?!redo)", code), function
+
+
+@pytest.mark.parametrize("file", [BATCH_FILE, MANY_FILE])
+def test_code_on_lanes_compiles_without_warnings(file: str, tmp_path: Path) -> None:
+    sources = solver_for("slider_crank").sources
+    files = (
+        batch_sources(sources, "rhs") if file == BATCH_FILE else many_sources(sources, (3, 3, 0, 0), "rhs", "dopri5")
+    )
+    assert files is not None
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    flags = ("-Wall", "-Werror", "-Wno-unused-function", "-fsyntax-only")
+    command = [C_COMPILER.command, *CompilerOptions().lanes, *flags, file]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 0, done.stderr
 
 
 def test_arguments_are_refused() -> None:
