@@ -10,6 +10,7 @@ from kanegen.graph.derivatives import rebuild as rebuild
 from kanegen.graph.derivatives import substitute as substitute
 from kanegen.graph.display import to_sympy as to_sympy
 from kanegen.graph.display import to_sympy_cse as to_sympy_cse
+from kanegen.graph.factors import factored as factored
 from kanegen.graph.functions import Function as Function
 from kanegen.graph.functions import Spline as Spline
 from kanegen.graph.identities import Identities as Identities

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Final
 
 from kanegen.graph.derivatives import reachable, rebuild
 from kanegen.graph.nodes import Node
-
-SUMS: Final = ("add", "sub")
+from kanegen.graph.sums import SUMS, inner_sums, signed_terms, use_counts
 
 DIVISION: Final = 4
 """Time from the operands to the result of a division or a root, relative to a sum or a product."""
@@ -23,33 +21,17 @@ def balanced(roots: Sequence[Node]) -> list[Node]:
     each other; sums are rounded in another order.
     """
     order = reachable(roots)
-    uses = Counter(operand for node in order for operand in node.args)
-    uses.update(roots)
-    summed = {operand for node in order if node.op in SUMS and not node.constant for operand in node.args}
-    inner = {node for node in order if node in summed and node.op in SUMS and uses[node] == 1 and not node.constant}
+    inner = inner_sums(order, use_counts(order, roots))
     balance = _Balance()
     new: dict[Node, Node] = {}
     for node in order:
         if node.constant or not node.args:
             new[node] = node
         elif node.op in SUMS and node not in inner:
-            new[node] = balance.total((sign, new[x]) for sign, x in _terms(node, inner))
+            new[node] = balance.total((sign, new[x]) for sign, x in signed_terms(node, inner))
         elif node not in inner:
             new[node] = rebuild(node, tuple(new[x] for x in node.args))
     return [new[x] for x in roots]
-
-
-def _terms(node: Node, inner: set[Node]) -> list[tuple[int, Node]]:
-    """The signed terms of a sum, through the sums in ``inner``, in their order."""
-    result = []
-    waiting = [(1, node)]
-    while waiting:
-        sign, x = waiting.pop()
-        if x is node or x in inner:
-            waiting += [(sign if x.op == "add" else -sign, x.args[1]), (sign, x.args[0])]
-        else:
-            result.append((sign, x))
-    return result
 
 
 class _Balance:

@@ -7,8 +7,8 @@ and ``Check`` contain nodes of the graph here, and lowered values in :mod:`kaneg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Generic, TypeAlias, TypeVar
 
@@ -111,6 +111,18 @@ class Function:
             elif isinstance(step, Guard | Check):
                 nodes.append(step.condition)
         return nodes
+
+    def with_roots(self, roots: Sequence[Node]) -> Function:
+        """The same steps with other nodes, in the order of `roots`."""
+        nodes = iter(roots)
+        steps: list[Step] = []
+        for step in self.steps:
+            if isinstance(step, Block):
+                step = replace(step, stores=tuple(replace(store, value=next(nodes)) for store in step.stores))
+            elif isinstance(step, Guard | Check):
+                step = replace(step, condition=next(nodes))
+            steps.append(step)
+        return replace(self, steps=tuple(steps))
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,8 @@ def test_a_wrong_constant_is_found(function: str, precision: str, projects: Proj
     if constant is not None:
         body = body.replace(constant[0], f"KG_C({float(constant[1]) * change!r})", 1)
     else:
-        body = body.replace("p[0] * ", f"KG_C({change!r}) * p[0] * ", 1)
+        body, count = re.subn(r"\b[cp]\[\d+\] \* ", rf"KG_C({change!r}) * \g<0>", body, count=1)
+        assert count == 1
     try:
         kernel.write_text(original[:start] + body + original[end:], encoding="utf-8")
         project.selftest(STRICT)

@@ -1,0 +1,37 @@
+"""Sums of many terms in the graph, which stores them as additions and subtractions of two operands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Sequence
+from typing import Final
+
+from kanegen.graph.nodes import Node
+
+SUMS: Final = ("add", "sub")
+
+
+def use_counts(order: Sequence[Node], roots: Sequence[Node]) -> Counter[Node]:
+    """How often each node is an operand of the nodes in ``order``, or a root."""
+    uses = Counter(operand for node in order for operand in node.args)
+    uses.update(roots)
+    return uses
+
+
+def inner_sums(order: Sequence[Node], uses: Counter[Node]) -> set[Node]:
+    """The sums that are only used once, by another sum. Sums of constants are not among them, nor are they divided."""
+    summed = {operand for node in order if node.op in SUMS and not node.constant for operand in node.args}
+    return {node for node in order if node in summed and node.op in SUMS and uses[node] == 1 and not node.constant}
+
+
+def signed_terms(node: Node, inner: Container[Node]) -> list[tuple[int, Node]]:
+    """The signed terms of a sum, through the sums in ``inner``, in their order."""
+    result = []
+    waiting = [(1, node)]
+    while waiting:
+        sign, x = waiting.pop()
+        if x is node or x in inner:
+            waiting += [(sign if x.op == "add" else -sign, x.args[1]), (sign, x.args[0])]
+        else:
+            result.append((sign, x))
+    return result

@@ -1,0 +1,74 @@
+"""Common factors outside of sums: the same values by fewer operations."""
+
+from __future__ import annotations
+
+from operator import add, mul, sub
+from random import Random
+
+import mpmath
+import pytest
+
+from kanegen.graph import Graph, Node, count_operations, evaluate, factored, mpmath_context
+
+
+@pytest.fixture
+def graph() -> Graph:
+    return Graph()
+
+
+def inputs(graph: Graph, name: str, count: int) -> list[Node]:
+    return [graph.input(name, k) for k in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_values_stay_and_no_operation_is_repeated(seed: int) -> None:
+    """Sums of products with shared operands, powers and constants; integers are added without rounding."""
+    random, graph = Random(seed), Graph()
+    nodes = inputs(graph, "q", 3) + inputs(graph, "p", 3)
+    operations = (add, sub, mul, mul, lambda a, b: a * b - b, lambda a, b: -a * b, lambda a, b: 3 * a + b)
+    for _ in range(60):
+        nodes.append(random.choice(operations)(*random.choices(nodes[-12:], k=2)))
+    roots = nodes[-4:]
+    found = factored(roots)
+    values = {name: [random.randint(-9, 9) for _ in range(3)] for name in "qp"}
+    with mpmath.workdps(2000):
+        assert evaluate(found, values, mpmath_context(2000)) == evaluate(roots, values, mpmath_context(2000))
+    assert count_operations(found) <= count_operations(roots)
+
+
+def test_the_factor_of_most_terms_is_taken_first(graph: Graph) -> None:
+    v, w, x, y, z = inputs(graph, "q", 5)
+    (found,) = factored([x * (y * z) + y * (x * w) - x * v])
+    assert found is x * (y * (z + w) - v)
+
+
+def test_coefficients_are_computed_before_the_run(graph: Graph) -> None:
+    """l_1 s_1 l_2 s_2 + l_1 c_1 l_2 c_2, from the product of two velocities: five products become two."""
+    (s1, c1, s2, c2), (l1, l2) = inputs(graph, "q", 4), inputs(graph, "p", 2)
+    (found,) = factored([(l1 * s1) * (l2 * s2) + (l1 * c1) * (l2 * c2)])
+    assert found is (l1 * l2) * (s1 * s2 + c1 * c2)
+    assert count_operations([found]) == 4
+
+
+def test_a_sum_inside_can_cancel(graph: Graph) -> None:
+    (x, y, z), (m, n) = inputs(graph, "q", 3), inputs(graph, "p", 2)
+    (found,) = factored([x * (m * y) - (x * (n * z) + m * (x * y))])
+    assert found is -(x * (n * z))
+
+
+def test_products_that_are_used_elsewhere_stay(graph: Graph) -> None:
+    x, y, z = inputs(graph, "q", 3)
+    first, second = x * y, x * z
+    assert factored([first + second, first, second]) == [first + second, first, second]
+    assert factored([x + x * y]) == [x + x * y]
+
+
+def test_small_savings_change_nothing(graph: Graph) -> None:
+    """The order of operations, and with it the last bits, changes for at least 3 % fewer operations only."""
+    x, y, z = inputs(graph, "q", 3)
+    long = x
+    for _ in range(50):
+        long = (long + y).graph.apply("sin", long + y)
+    roots = [x * y + x * z, long]
+    assert factored(roots) == roots
+    assert factored(roots[:1]) == [x * (y + z)]
