@@ -34,7 +34,7 @@ from kanegen.derivation.inertia.loops import Loops
 from kanegen.derivation.speeds import factors, lower_model, model_before, new_speeds
 from kanegen.derivation.typeset import equations_table, quantity_display
 from kanegen.errors import BuildError
-from kanegen.graph import Graph, Identities, Node, count_operations, to_sympy, to_sympy_cse
+from kanegen.graph import Graph, Identities, Node, balanced, count_operations, to_sympy, to_sympy_cse
 from kanegen.model import Model
 from kanegen.model.expressions import symbol_name
 
@@ -257,7 +257,7 @@ class Equations:
         graph, system = self.graph, self.articulated()
         terms = stabilizing_terms(graph, self.constraints) if stabilized else [[]] * len(system.loops.rows)
         udot = system.accelerations([graph.sum(added) for added in terms])
-        nodes = self.simplified([*udot, *system.factor.conditions])
+        nodes = tuple(balanced(self.simplified([*udot, *system.factor.conditions])))
         return forms.Accelerations(nodes[: len(udot)], nodes[len(udot) :])
 
     def articulated(self, limit: float = inf) -> ArticulatedSystem:

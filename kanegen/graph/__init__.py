@@ -1,5 +1,6 @@
 """The hash-consed scalar expression graph: conversion from and to SymPy, derivatives, evaluation."""
 
+from kanegen.graph.arrange import arranged as arranged
 from kanegen.graph.balance import balanced as balanced
 from kanegen.graph.derivatives import Tangent as Tangent
 from kanegen.graph.derivatives import copied as copied
@@ -10,7 +11,6 @@ from kanegen.graph.derivatives import rebuild as rebuild
 from kanegen.graph.derivatives import substitute as substitute
 from kanegen.graph.display import to_sympy as to_sympy
 from kanegen.graph.display import to_sympy_cse as to_sympy_cse
-from kanegen.graph.factors import factored as factored
 from kanegen.graph.functions import Function as Function
 from kanegen.graph.functions import Spline as Spline
 from kanegen.graph.identities import Identities as Identities

@@ -1,4 +1,4 @@
-"""Sums in the order in which their terms become known."""
+"""Sums and products in the order in which their operands become known."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ DIVISION: Final = 4
 
 
 def balanced(roots: Sequence[Node]) -> list[Node]:
-    """The same values by as many operations, each sum from the terms that are known first.
-
-    Constants are added to each other before all else. This shortens the longest sequence of operations that wait for
-    each other; sums are rounded in another order.
-    """
+    """The same values by as many operations, each sum from the terms that are known first."""
     order = reachable(roots)
     inner = inner_sums(order, use_counts(order, roots))
-    balance = _Balance()
+    balance = Balance()
     new: dict[Node, Node] = {}
     for node in order:
         if node.constant or not node.args:
             new[node] = node
         elif node.op in SUMS and node not in inner:
-            new[node] = balance.total((sign, new[x]) for sign, x in signed_terms(node, inner))
+            new[node] = balance.sum((sign, new[x]) for sign, x in signed_terms(node, inner))
         elif node not in inner:
             new[node] = rebuild(node, tuple(new[x] for x in node.args))
     return [new[x] for x in roots]
 
 
-class _Balance:
-    """Adds terms, and knows when each node is computed: constants at -1, what is given to a function at 0."""
+class Balance:
+    """Sums and products of operands that are known first, and the times when nodes are computed.
+
+    Constants are known before all else, what is given to a function and its sines and cosines at 0. This shortens the
+    longest sequence of operations that wait for each other; results are rounded in another order.
+    """
 
     def __init__(self) -> None:
         self._times: dict[Node, int] = {}
 
-    def total(self, terms: Iterable[tuple[int, Node]]) -> Node:
+    def sum(self, terms: Iterable[tuple[int, Node]]) -> Node:
         """The sum of signed terms."""
-        heap = [(self._time(x), k, sign, x) for k, (sign, x) in enumerate(terms)]
+        heap = [(self.time(x), k, sign, x) for k, (sign, x) in enumerate(terms)]
         heapify(heap)
         last = len(heap)
         while len(heap) > 1:
@@ -51,12 +51,27 @@ class _Balance:
                 a = a + b
             else:
                 a, sign = (a - b if sign > 0 else b - a), 1
-            heappush(heap, (self._time(a), last, sign, a))
+            heappush(heap, (self.time(a), last, sign, a))
             last += 1
         ((_, _, sign, a),) = heap
         return a if sign > 0 else -a
 
-    def _time(self, root: Node) -> int:
+    def product(self, factors: Iterable[Node]) -> Node:
+        """The product of factors; an inverse 1/x becomes a quotient by x if its numerator is known before x."""
+        heap = [(self.time(x), x.index, x) for x in factors]
+        heapify(heap)
+        while len(heap) > 1:
+            a, b = heappop(heap)[2], heappop(heap)[2]
+            c = a / b.args[1] if self._inverts(b) and self.time(a) <= self.time(b.args[1]) else a * b
+            heappush(heap, (self.time(c), c.index, c))
+        return heap[0][2]
+
+    @staticmethod
+    def _inverts(node: Node) -> bool:
+        return node.op == "div" and node.args[0].is_one and not node.constant
+
+    def time(self, root: Node) -> int:
+        """The number of operations, each of which waits for the one before, until the node is known."""
         waiting = [root]
         while waiting:
             node = waiting[-1]

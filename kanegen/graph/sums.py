@@ -1,4 +1,4 @@
-"""Sums of many terms in the graph, which stores them as additions and subtractions of two operands."""
+"""Sums of many terms in the graph, which stores them as additions and subtractions of two operands each."""
 
 from __future__ import annotations
 

@@ -7,16 +7,9 @@ from random import Random
 
 import mpmath
 import pytest
+from critical_path import waiting
 
-from kanegen.graph import Graph, Node, balanced, count_operations, evaluate, mpmath_context, reachable
-
-
-def waiting(root: Node) -> int:
-    """The length of the longest sequence of operations that wait for each other."""
-    lengths: dict[Node, int] = {}
-    for node in reachable([root]):
-        lengths[node] = max((1 + lengths[x] for x in node.args), default=0)
-    return lengths[root]
+from kanegen.graph import Graph, balanced, count_operations, evaluate, mpmath_context, reachable
 
 
 @pytest.mark.parametrize("seed", range(20))
