@@ -14,7 +14,7 @@ from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.inertia.elimination import ROW_THRESHOLD
 from kanegen.derivation.sensitivities import Sensitivities
 from kanegen.forms import FORMS
-from kanegen.graph import Graph, Node, arranged, reachable, substitute
+from kanegen.graph import Graph, Node, reachable, substitute
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
 from kanegen.program.catalogue import Entry
@@ -188,13 +188,11 @@ class Functions:
         return Fragment(self.graph)
 
     def add(self, name: str, fragment: Fragment, summary: str, internal: bool = False) -> Function:
-        """Add the function of a fragment, with fewer operations where its sums have common factors."""
         steps = tuple(
             replace(step, reason=_reason(step.condition, self.equations)) if isinstance(step, Guard | Check) else step
             for step in fragment.steps
         )
-        function = Function(name, fragment.shape, steps, dict(fragment.arrays), summary, internal)
-        self.known[name] = function.with_roots(arranged(function.roots))
+        self.known[name] = Function(name, fragment.shape, steps, dict(fragment.arrays), summary, internal)
         return self.known[name]
 
     def function(self, name: str) -> Function:

@@ -17,9 +17,9 @@ from kanegen.derivation.forms import (
 from kanegen.derivation.sensitivities import constraint_rates
 from kanegen.errors import BuildError
 from kanegen.forms import FORMS
-from kanegen.graph import Node, substitute
+from kanegen.graph import Node, arranged, substitute
 from kanegen.program.builder import Fragment, Functions, flat, lower_triangle
-from kanegen.program.records import Function
+from kanegen.program.records import Call, Function, Invoke
 
 WRITTEN_OUT = 2500
 """Largest n_i^2 m for which the solve of n_i unknowns with m right sides is straight-line code.
@@ -165,7 +165,11 @@ def right_hand_side(f: Functions, stabilized: bool, fallback: bool = True) -> Fu
     summary = "q' and u' with dependent speeds chosen by pivoting"
     fragment = f.guarded(name, summary, fast, general if fallback and f.n_c and spec.partitioned else None)
     gains = ", with stabilized constraints" if stabilized else ""
-    return f.add(name, fragment, f"q' and u' ({f.form} form{gains})", internal="rhs" not in f.public)
+    function = f.add(name, fragment, f"q' and u' ({f.form} form{gains})", internal="rhs" not in f.public)
+    if not any(isinstance(step, Call | Invoke) for step in function.steps):
+        # Kernels decide ranks from their arguments, in which what is equal must keep the same bits.
+        f.known[name] = function.with_roots(arranged(function.roots))
+    return f.known[name]
 
 
 def _require_symmetry(f: Functions) -> None:
