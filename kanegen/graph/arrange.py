@@ -20,10 +20,10 @@ from kanegen.graph.sums import SUMS, inner_sums, signed_terms, use_counts
 WORTHWHILE: Final = 0.97
 """Share of the operations up to which the new sums and products replace the given ones.
 
-Time of one evaluation, measured with gcc 12 -O3: `rolling_disk` 0.91 (with 0.92 of the operations), `whipple_bicycle`
-0.96 (0.95), `n_link_pendulum(2)` 0.96 (0.95), `slider_crank` 0.98 (0.95); of an integration with `verner9` 0.98, 0.96,
-0.99 and 0.98. Where fewer operations are saved, the other order of the rest can take more time: `spatial_chain(4)` 1.03
-with as many operations, and 1.06 on vector lanes.
+Time measured with gcc 12 -O3, one evaluation and an integration with `verner9`: `rolling_disk` 0.91 and 0.98 (with 0.92
+of the operations), `whipple_bicycle` 0.98 and 0.98 (0.95), `slider_crank` 0.98 and 0.98 (0.95), `n_link_pendulum(2)`
+1.00 and 0.97 (0.95). Where fewer operations are saved, the other order of the rest can take more time:
+`spatial_chain(4)` 1.03 with as many operations, and 1.06 on vector lanes.
 """
 
 
