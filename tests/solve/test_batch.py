@@ -122,6 +122,17 @@ def test_contiguous_arrays_have_the_same_results() -> None:
     assert {**ours.failures} == {**energies.failures}
 
 
+def test_the_work_space_serves_arrays_of_any_order() -> None:
+    """Tiles of column-major arrays have more rows than those of row-major arrays, in a work space that is kept."""
+    solver, rng = solver_for("slider_crank"), np.random.default_rng(4)
+    q, u = (rng.uniform(-2.0, 2.0, (1500, 3)) for _ in range(2))
+    values = [
+        solver.batch("linear_momentum", 0.0, np.array(q, order=order), np.array(u, order=order)).values
+        for order in ("C", "F", "C")
+    ]
+    np.testing.assert_array_equal(values, [values[0]] * 3)
+
+
 def test_parameters_for_each_row() -> None:
     """Constants that depend on parameters are computed on lanes, too."""
     solver, (t, q, u) = solver_for("slider_crank"), crank_states()
