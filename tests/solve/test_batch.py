@@ -127,7 +127,7 @@ def test_the_work_space_serves_arrays_of_any_order() -> None:
     solver, rng = solver_for("slider_crank"), np.random.default_rng(4)
     q, u = (rng.uniform(-2.0, 2.0, (1500, 3)) for _ in range(2))
     values = [
-        solver.batch("linear_momentum", 0.0, np.array(q, order=order), np.array(u, order=order)).values
+        solver.batch("momentum", 0.0, np.array(q, order=order), np.array(u, order=order)).values
         for order in ("C", "F", "C")
     ]
     np.testing.assert_array_equal(values, [values[0]] * 3)
