@@ -2,8 +2,8 @@
 
 Common factors are taken out of sums: ``a*x*y + b*x*z`` becomes ``x*(a*y + b*z)``. Derived equations are sums of
 products of masses, lengths, direction cosines and speeds. Horner's scheme does the same for powers of one variable; for
-several variables the factor of most terms is taken first (Breuer 1969). Terms are added, and factors multiplied, in the
-order in which they become known.
+several variables the factor of most terms is taken first (Breuer 1969, "Generation of optimal code for expressions via
+factorization"). Terms are added, and factors multiplied, in the order in which they become known.
 """
 
 from __future__ import annotations

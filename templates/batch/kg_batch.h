@@ -13,9 +13,9 @@
 
 #include "kg_rows.h"
 
-/* Most rows of a tile, multiples of the lanes. A tile is long if its columns are read and written where they are, and are
- * few: operations of one row overlap those of the next row, but not between tiles (8 % less time for 12 columns, none for
- * 32). */
+/* The largest number of rows of a tile, a multiple of the lanes. The processor begins the operations of the next rows of a
+ * tile before it has finished those of the last ones, but not those of the next tile. Long tiles, for at most
+ * KG_FEW_COLUMNS columns that are read and written where they are, take 8 % less time for 12 columns. */
 #define KG_TILE 128
 #define KG_LONG_TILE 512
 #define KG_FEW_COLUMNS 32
@@ -184,10 +184,10 @@ KG_INLINE kg_lanes kg_products(kg_lanes sum, int n, const kg_lanes *x) {
 /* The lanes in which x is NaN or infinite. */
 KG_INLINE kg_mask kg_infinite(kg_lanes x) { return ~(x - x == KG_C(0.0)); }
 
-/* What is the same in all tiles of `rows` rows: common arguments, parameters and constants. */
+/* What is the same in all tiles of a run over `rows` rows: common arguments, parameters and constants. */
 static void kg_space_fill(const kg_batch *b, const kg_space *space, ptrdiff_t rows) {
-  const int n_p = b->model->n_prepared, few = rows < space->tile;
-  const int filled = few ? ((int)rows + KG_LANES - 1) / KG_LANES * KG_LANES : space->tile;
+  const int n_p = b->model->n_prepared;
+  const int filled = rows < space->tile ? ((int)rows + KG_LANES - 1) / KG_LANES * KG_LANES : space->tile;
   for (int i = 0; i < KG_BATCH_ARGUMENTS + b->n_varied; ++i) {
     for (int k = 0; space->from[i].step == 0 && k < filled; ++k) {
       space->arguments[i * space->tile + k] = space->from[i].first[0];

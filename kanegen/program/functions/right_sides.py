@@ -167,7 +167,7 @@ def right_hand_side(f: Functions, stabilized: bool, fallback: bool = True) -> Fu
     gains = ", with stabilized constraints" if stabilized else ""
     function = f.add(name, fragment, f"q' and u' ({f.form} form{gains})", internal="rhs" not in f.public)
     if not any(isinstance(step, Call | Invoke) for step in function.steps):
-        # Kernels decide ranks from their arguments, in which what is equal must keep the same bits.
+        # A kernel may decide a rank from its arguments: rows that are equal must stay equal in all bits.
         f.known[name] = function.with_roots(arranged(function.roots))
     return f.known[name]
 
