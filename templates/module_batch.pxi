@@ -77,7 +77,7 @@ cdef class Batch:
         cdef BatchArray places[10]
         cdef BatchCall call
         cdef npy_intp start, count = _contiguous_rows(q, u, results, shapes)
-        cdef npy_intp failures = 0
+        cdef npy_intp needed, failures = 0
         cdef double *work
         if count < 1 or len(results) > 6:
             return None
@@ -94,9 +94,10 @@ cdef class Batch:
         call.arguments, call.results, call.varied, call.needed = places, places + 4, NULL, NULL
         call.p, call.failed = _data(p), <unsigned char *>_data(failed)
         call.model, call.function = MODEL, self.function
+        needed = self.memory(&call)
         memory, self.spare = self.spare, None  # allocated anew, it can cost page faults in each call
-        if memory is None:
-            memory = _new_vector(self.memory(&call))
+        if memory is None or PyArray_DIM(<PyArrayObject *>memory, 0) < needed:
+            memory = _new_vector(needed)
         work = _data(memory)
         for start in range(0, count, piece):
             with nogil:

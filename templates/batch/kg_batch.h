@@ -88,24 +88,17 @@ static int kg_are_in_place(int count, const kg_array *arrays) {
   return all;
 }
 
-/* The largest number of rows of a tile for columns in any order. Varied parameters, and constants that depend on them, take
- * memory for each row. */
-static int kg_longest_tile(const kg_batch *b) {
-  const int columns = kg_batch_arguments(b) + kg_batch_results(b);
-  return columns <= KG_FEW_COLUMNS && b->n_varied == 0 ? KG_LONG_TILE : KG_TILE;
-}
-
-/* The number of rows of a tile. */
+/* The number of rows of a tile; varied parameters, and constants that depend on them, take memory for each row. */
 static int kg_tile_of(const kg_batch *b) {
+  const int few = kg_batch_arguments(b) + kg_batch_results(b) <= KG_FEW_COLUMNS && b->n_varied == 0;
   const int in_place = kg_are_in_place(b->n_arguments, b->arguments) && kg_are_in_place(b->n_results, b->results);
-  return in_place ? kg_longest_tile(b) : KG_TILE;
+  return few && in_place ? KG_LONG_TILE : KG_TILE;
 }
 
 /* The number of blocks of lanes with parameters of their own. */
 KG_INLINE size_t kg_varied_blocks(const kg_batch *b) { return b->n_varied > 0 ? KG_TILE / KG_LANES : 1; }
 
-/* Places the arrays of a work space, or with space NULL only counts: the number of doubles, which does not depend on the
- * order of the columns, so that the work space of one call serves the next one. */
+/* Places the arrays of a work space, or with space NULL only counts: the number of doubles. */
 static size_t kg_space_place(const kg_batch *b, double *memory, kg_space *space) {
   const size_t n = (size_t)(kg_batch_arguments(b) + b->n_varied), n_p = (size_t)b->model->n_prepared;
   const size_t work = (size_t)b->function->work, n_out = (size_t)kg_batch_results(b), tile = (size_t)kg_tile_of(b);
@@ -124,7 +117,7 @@ static size_t kg_space_place(const kg_batch *b, double *memory, kg_space *space)
     space->to = space->from + n;
     space->tile = (int)tile;
   }
-  return line + (size_t)kg_longest_tile(b) * (n + n_out) + KG_LANES * (p_lanes + work) + n + n_p + work + n_out +
+  return line + tile * (n + n_out) + KG_LANES * (p_lanes + work) + n + n_p + work + n_out +
          (n + n_out) * sizeof(kg_column) / sizeof(double);
 }
 

@@ -122,8 +122,8 @@ def test_contiguous_arrays_have_the_same_results() -> None:
     assert {**ours.failures} == {**energies.failures}
 
 
-def test_the_work_space_serves_arrays_of_any_order() -> None:
-    """Tiles of column-major arrays have more rows than those of row-major arrays, in a work space that is kept."""
+def test_tiles_of_any_length_have_the_same_results() -> None:
+    """Tiles of column-major arrays have more rows than those of row-major arrays; the work space is kept and grows."""
     solver, rng = solver_for("slider_crank"), np.random.default_rng(4)
     q, u = (rng.uniform(-2.0, 2.0, (1500, 3)) for _ in range(2))
     values = [
