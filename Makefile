@@ -1,7 +1,8 @@
 # make demo    build, integrate and check build_examples/rolling_disk.py
 # make test    the test suite
 # make test-sympy    the models of SymPy's own test suite against kanegen (about two minutes; see docs/sympy.md)
-# make test-targets    emitted code in other hosts: analyzers, emulators of microcontrollers, FMI, CasADi, JAX (see docs/standalone.md); sweeps on clusters
+# make test-targets    further compilers and sanitizers; emitted code in other hosts: analyzers, emulators of microcontrollers, FMI, CasADi,
+#                      JAX (see docs/standalone.md); pages in a browser; sweeps on clusters
 # make lint    ruff and mypy --strict
 # make pictures    the pictures of the examples in docs/plots, and the outputs of docs/tour.ipynb
 # make bench-pages    the times that pages of animations take in a browser (see docs/animation.md)
@@ -31,7 +32,7 @@ test-sympy: $(VENV)/dev.stamp
 	  --pyargs sympy.physics.mechanics.tests sympy.physics.biomechanics.tests
 
 test-targets: $(VENV)/targets.stamp
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m target
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "target and not timing"
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -42,7 +43,7 @@ format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench-pages: $(VENV)/dev.stamp
+bench-pages: $(VENV)/targets.stamp
 	$(BIN)/python -m pytest -m timing tests/view
 
 bench: $(VENV)/demo.stamp

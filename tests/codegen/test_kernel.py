@@ -15,7 +15,7 @@ from pathlib import Path
 import ccompile
 import numpy as np
 import pytest
-from ccompile import COMPILERS, SANITIZING, Compiler
+from ccompile import Compiler, with_each_c_sanitizer, with_each_compiler
 from checkout import environment
 from compiled import CompiledModel
 from programs import DIGEST, HOSTILE, pendulum, random_inputs, random_program, solver_program
@@ -52,7 +52,7 @@ def test_goldens(name: str, suffix: str) -> None:
     assert text == path.read_text(encoding="utf-8"), f"{path.name} differs; see the top of this file"
 
 
-@pytest.mark.parametrize("compiler", COMPILERS, ids=str)
+@with_each_compiler
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compilers_accept_the_kernel_without_a_warning(name: str, compiler: Compiler, tmp_path: Path) -> None:
     sources = sources_of(name)
@@ -61,7 +61,7 @@ def test_compilers_accept_the_kernel_without_a_warning(name: str, compiler: Comp
     )
 
 
-@pytest.mark.parametrize("compiler", COMPILERS, ids=str)
+@with_each_compiler
 def test_compilers_accept_long_functions_in_parts(
     compiler: Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,7 +124,7 @@ def test_random_programs_agree_with_the_interpreter(
             np.testing.assert_allclose(out, expected, rtol=RANDOM_PROGRAM, atol=RANDOM_PROGRAM, err_msg=f"f{k}")
 
 
-@pytest.mark.parametrize("compiler", [c for c in SANITIZING if c.suffix == ".c"], ids=str)
+@with_each_c_sanitizer
 def test_sanitizers_find_nothing(compiler: Compiler, tmp_path: Path) -> None:
     sources = sources_of("solver")
     text = sources.text(sources.kernel) + ccompile.host_source("kernel_sanitized.c")

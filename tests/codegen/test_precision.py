@@ -13,7 +13,7 @@ import ccompile
 import messages
 import numpy as np
 import pytest
-from ccompile import COMPILERS, Compiler
+from ccompile import Compiler, with_each_c_compiler
 from programs import DIGEST, pendulum, solver_program, stores
 
 from kanegen.codegen.kernel import emit_sources
@@ -86,7 +86,7 @@ def float_kernel(program: Program) -> Sources:
     return emit_sources(replace(program, precision=FLOAT), digest=DIGEST)
 
 
-@pytest.mark.parametrize("compiler", [c for c in COMPILERS if c.suffix == ".c"], ids=str)
+@with_each_c_compiler
 @pytest.mark.parametrize("program", [pendulum, solver_program])
 def test_compilers_accept_float_kernels_without_a_promotion(
     program: object, compiler: Compiler, tmp_path: Path

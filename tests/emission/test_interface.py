@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ccompile import C_COMPILER, COMPILERS
+from ccompile import C_COMPILER, require_cpp
 from checkout import ROOT
 from feedback_models import sampled, sampled_model
 from messages import raises
@@ -238,9 +238,8 @@ int main() {
 """
 
 
-@pytest.mark.skipif(all(c.suffix == ".c" for c in COMPILERS), reason="no C++ compiler")
 def test_the_class_for_cpp(crank: Path) -> None:
-    compiler = next(c for c in COMPILERS if c.suffix == ".cpp")
+    compiler = require_cpp()
     (crank / "host.cpp").write_text(CPP, encoding="utf-8")
     strict = ["-std=c++17", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
     for command in (

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from ccompile import COMPILERS, SANITIZING, compile_source, host_source
+from ccompile import C_COMPILER, SANITIZERS, SANITIZING, WARNINGS, compile_source, host_source, require_cpp
 from contact_models import ball
 from contact_rows import spd
 from hybrid_models import rough_block
@@ -46,9 +46,8 @@ ONE_LINE = ((RESTITUTION, 2, 0, 1, 1, 0), (LOAD, 2, -1, 2, 1, 0))
 @pytest.fixture(scope="module")
 def count(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The function that counts the operations of a step."""
-    compiler = next(c for c in COMPILERS if c.suffix == ".cpp")
     target = tmp_path_factory.mktemp("counted") / "counted.so"
-    compile_source(compiler, host_source("counted_moreau.cpp"), target, "-O1", "-shared", "-fPIC")
+    compile_source(require_cpp(), host_source("counted_moreau.cpp"), target, "-O1", "-shared", "-fPIC")
     function = ctypes.CDLL(str(target)).moreau_step
     function.restype = ctypes.c_long
     return function
@@ -86,10 +85,9 @@ def host(stem: str, body: str) -> str:
 def run(model: kg.Model, folder: Path, body: str, **options: Any) -> list[list[float]]:
     """The numbers that a host of the emitted project prints, line by line."""
     project = kg.emit(model, folder / "project", name="m", **options)
-    compiler = SANITIZING[0]
     (folder / "host.c").write_text(host("m", body), encoding="utf-8")
-    flags = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-Wall", "-Wextra", "-Werror")
-    command = [compiler.command, "-std=c99", "-pedantic", *flags, "-Wconversion", f"-I{project}"]
+    sanitizers = SANITIZERS if C_COMPILER in SANITIZING else ()
+    command = [C_COMPILER.command, C_COMPILER.standard, *WARNINGS, *sanitizers, f"-I{project}"]
     command += [str(folder / "host.c"), str(project / "m.c"), "-lm", "-o", str(folder / "host")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

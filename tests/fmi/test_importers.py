@@ -10,7 +10,7 @@ from typing import Any
 import fmus
 import numpy as np
 import pytest
-from ccompile import C_COMPILER, SANITIZING
+from ccompile import C_COMPILER, SANITIZERS, SANITIZING
 from fmus import CASES, VERSIONS, Fmu, components, fmu_of
 from systems import initial, model_of, solver_for
 
@@ -250,9 +250,6 @@ def test_two_fmus_are_linked_into_one_program(tmp_path: Path) -> None:
     command = [C_COMPILER.command, "-std=c99", "-O0", *map(str, units), "-o", str(tmp_path / "main"), "-lm"]
     subprocess.run(command, check=True)
     subprocess.run([str(tmp_path / "main")], check=True)
-
-
-SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
 
 
 @pytest.mark.skipif(C_COMPILER not in SANITIZING, reason="the sanitizers of the C compiler are not installed")

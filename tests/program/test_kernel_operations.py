@@ -6,7 +6,7 @@ import ctypes
 
 import numpy as np
 import pytest
-from ccompile import COMPILERS, compile_source, host_source
+from ccompile import compile_source, host_source, require_cpp
 from messages import raises
 from tolerances import OPERATIONS_OF_ITERATIONS, OPERATIONS_OF_SOLVES
 
@@ -14,7 +14,6 @@ from kanegen.program.kernels import KERNELS
 from kanegen.program.passes.count import operation_count
 from kanegen.program.records import Call, Function
 
-CPP_COMPILERS = [compiler for compiler in COMPILERS if compiler.suffix == ".cpp"]
 ITERATIONS = (
     *("udwadia_kalaba", "udwadia_kalaba_many", "udwadia_kalaba_limit", "canonical"),
     *("control_solve", "control_damped", "control_feasibility"),
@@ -25,10 +24,8 @@ SCRATCH = 20000
 
 @pytest.fixture(scope="module")
 def counting(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    if not CPP_COMPILERS:
-        pytest.skip("counting numbers need a C++ compiler")
     target = tmp_path_factory.mktemp("counted") / "counted.so"
-    compile_source(CPP_COMPILERS[0], host_source("counted_kernels.cpp"), target, "-O1", "-shared", "-fPIC")
+    compile_source(require_cpp(), host_source("counted_kernels.cpp"), target, "-O1", "-shared", "-fPIC")
     return ctypes.CDLL(str(target))
 
 

@@ -244,6 +244,7 @@ def chromium() -> Iterator[Any]:
         yield start(*WITHOUT)
 
 
+@pytest.mark.target
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_the_page_fits_the_browser_without_errors(chromium: Any, tmp_path: Path, size: tuple[int, int]) -> None:
     """Formulas are drawn, nothing is requested from a network, and the page itself does not scroll sideways."""

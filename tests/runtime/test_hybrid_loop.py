@@ -8,7 +8,15 @@ from pathlib import Path
 import hybrid_host as hh
 import numpy as np
 import pytest
-from ccompile import COMPILERS, SANITIZERS, SANITIZING, Compiler, compile_source, host_source, run_program
+from ccompile import (
+    SANITIZERS,
+    Compiler,
+    compile_source,
+    host_source,
+    run_program,
+    with_each_c_sanitizer,
+    with_each_compiler,
+)
 from hybrid_host import HybridHost, HybridRun
 from scipy.optimize import brentq
 from steppers import FINISHED, METHODS
@@ -213,13 +221,12 @@ def test_many_events_at_loose_tolerances_are_no_chattering(host: HybridHost) -> 
     assert run.times(hh.STICKS).size == pytest.approx(4000.0 / 7.5557, abs=2)
 
 
-@pytest.mark.target
-@pytest.mark.parametrize("compiler", SANITIZING[:1], ids=str)
+@with_each_c_sanitizer
 def test_the_loop_under_sanitizers(compiler: Compiler, tmp_path: Path) -> None:
     output = run_program(compiler, host_source("hybrid_sanitized.c"), tmp_path, *SANITIZERS)
     assert output.split() == [str(FINISHED)] * 10
 
 
-@pytest.mark.parametrize("compiler", COMPILERS, ids=str)
+@with_each_compiler
 def test_the_headers_pass_strict_compilers(compiler: Compiler, tmp_path: Path) -> None:
     compile_source(compiler, host_source("hybrid_sanitized.c"), tmp_path / "program", "-O0")

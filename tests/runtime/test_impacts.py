@@ -8,7 +8,15 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-from ccompile import COMPILERS, SANITIZERS, SANITIZING, Compiler, compile_source, host_source, run_program
+from ccompile import (
+    SANITIZERS,
+    Compiler,
+    compile_source,
+    host_source,
+    run_program,
+    with_each_c_sanitizer,
+    with_each_compiler,
+)
 from contact_rows import (
     BILATERAL,
     CLOSED,
@@ -235,11 +243,11 @@ def test_plastic_impacts_on_request(runtime: Runtime) -> None:
 # --- compilers -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("compiler", COMPILERS, ids=str)
+@with_each_compiler
 def test_strict_compilers_accept_the_contact_headers(compiler: Compiler, tmp_path: Path) -> None:
     compile_source(compiler, '#include "kg_impact.h"\nint main(void) { return 0; }\n', tmp_path / "contacts")
 
 
-@pytest.mark.parametrize("compiler", [c for c in SANITIZING if c.suffix == ".c"], ids=str)
+@with_each_c_sanitizer
 def test_contacts_under_sanitizers(compiler: Compiler, tmp_path: Path) -> None:
     assert run_program(compiler, host_source("contact_rows_sanitized.c"), tmp_path, *SANITIZERS).startswith("0 ")

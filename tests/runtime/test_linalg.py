@@ -8,7 +8,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from ccompile import SANITIZERS, SANITIZING, Compiler, host_source, run_program, shared_library
+from ccompile import SANITIZERS, Compiler, host_source, run_program, shared_library, with_each_sanitizer
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from kernel_pairs import InC, Twins, orthogonal
@@ -267,7 +267,7 @@ def test_twins_work_in_fifty_digits() -> None:
     assert KERNELS["lu_solve"].twin(2, [1.0, 1.0, 1.0, 1.0 + 1e-16], [2.0, 2.0]) == Status.SINGULAR
 
 
-@pytest.mark.parametrize("compiler", SANITIZING, ids=str)
+@with_each_sanitizer
 def test_linear_algebra_under_sanitizers(compiler: Compiler, tmp_path: Path) -> None:
     output = run_program(compiler, host_source("linalg_sanitized.c"), tmp_path, *SANITIZERS)
     statuses = np.array(output.split(), int).reshape(-1, 4)

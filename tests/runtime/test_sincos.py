@@ -11,7 +11,7 @@ import ccompile
 import mpmath
 import numpy as np
 import pytest
-from ccompile import COMPILERS, Compiler
+from ccompile import Compiler, with_each_compiler
 from compiled import DOUBLES
 from numpy.typing import NDArray
 from tolerances import SINCOS_ULPS
@@ -74,7 +74,7 @@ def test_special_angles(kg_sincos: Callable[[Array], tuple[Array, Array]]) -> No
     np.testing.assert_array_equal(cosine, [1.0, 1.0, math.nan, math.nan, math.nan])
 
 
-@pytest.mark.parametrize("compiler", COMPILERS, ids=str)
+@with_each_compiler
 def test_other_scalars_use_their_own_functions(compiler: Compiler, tmp_path: Path) -> None:
     base = ccompile.runtime_headers()["kg_base.h"]
     assert "#ifndef KG_REAL_DEFINED" in base

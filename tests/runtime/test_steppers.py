@@ -9,7 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import steppers as st
-from ccompile import COMPILERS, SANITIZERS, SANITIZING, Compiler, compile_source, host_source, run_program
+from ccompile import (
+    SANITIZERS,
+    Compiler,
+    compile_source,
+    host_source,
+    run_program,
+    with_each_compiler,
+    with_each_sanitizer,
+)
 from scipy.integrate import solve_ivp
 from steppers import Host, Run, exact
 from tolerances import (
@@ -334,7 +342,7 @@ def test_messages_tell_what_to_do(host: Host) -> None:
     assert "tolerances" in messages[st.COLLAPSED]
 
 
-@pytest.mark.parametrize("compiler", SANITIZING, ids=str)
+@with_each_sanitizer
 def test_steppers_under_sanitizers(compiler: Compiler, tmp_path: Path) -> None:
     output = run_program(compiler, host_source("steppers_sanitized.c"), tmp_path, *SANITIZERS)
     statuses = np.array(output.split(), int).reshape(len(st.METHODS), 8)
@@ -342,14 +350,14 @@ def test_steppers_under_sanitizers(compiler: Compiler, tmp_path: Path) -> None:
     assert np.all(statuses[:, st.OWN_FAILURE] == st.FAILED)
 
 
-@pytest.mark.parametrize("compiler", COMPILERS, ids=str)
+@with_each_compiler
 @pytest.mark.parametrize("optimization", ["-O0", "-O3"])
 def test_unused_headers_do_not_warn(compiler: Compiler, optimization: str, tmp_path: Path) -> None:
     source = '#include "kg_steppers.h"\n#include "kg_linalg.h"\nint main(void) { return 0; }\n'
     compile_source(compiler, source, tmp_path / "program", optimization)
 
 
-@pytest.mark.parametrize("compiler", SANITIZING, ids=str)
+@with_each_sanitizer
 def test_the_same_text_serves_single_precision(compiler: Compiler, tmp_path: Path) -> None:
     output = run_program(compiler, host_source("steppers_float.c"), tmp_path, "-Wdouble-promotion", *SANITIZERS)
     results = np.array(output.split(), float).reshape(-1, 2)
@@ -357,7 +365,7 @@ def test_the_same_text_serves_single_precision(compiler: Compiler, tmp_path: Pat
     assert results[:, 1] == pytest.approx(np.full(len(st.METHODS), exact(2.0)[1]), rel=SINGLE_PRECISION)
 
 
-@pytest.mark.parametrize("compiler", COMPILERS, ids=str)
+@with_each_compiler
 def test_the_headers_of_runs_compile_without_warnings(compiler: Compiler, tmp_path: Path) -> None:
     source = '#include "kg_run_hybrid.h"\nint main(void) { kg_run run; (void)run; return (int)sizeof run == 0; }\n'
     compile_source(compiler, source, tmp_path / "program", "-O1")

@@ -12,7 +12,7 @@ import ccompile
 import mpmath
 import numpy as np
 import pytest
-from ccompile import COMPILERS, Compiler
+from ccompile import Compiler, with_each_compiler
 from numpy.typing import NDArray
 from tolerances import SINCOS_ULPS, TANGENT_ULPS
 
@@ -106,7 +106,7 @@ def test_special_angles(evaluate: Evaluate) -> None:
 
 
 @pytest.mark.parametrize("flags", [(), ("-DKG_FLOAT",)], ids=SCALARS)
-@pytest.mark.parametrize("compiler", COMPILERS, ids=str)
+@with_each_compiler
 def test_compilers_accept_every_runtime_header(compiler: Compiler, flags: tuple[str, ...], tmp_path: Path) -> None:
     headers = ccompile.runtime_headers()
     source = "".join(f'#include "{name}"\n' for name in headers)

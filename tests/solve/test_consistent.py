@@ -10,7 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from ccompile import SANITIZERS, SANITIZING, host_source, run_program, shared_library
+from ccompile import SANITIZERS, host_source, run_program, shared_library, with_each_c_sanitizer
 from handmade_track import solver as track
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -224,8 +224,7 @@ def test_wrong_arguments_are_named() -> None:
     says(message(track(), 0.0, (0.0, 0.0), (0.0, 0.0)), "functions=")
 
 
-@pytest.mark.target
-@pytest.mark.parametrize("compiler", [c for c in SANITIZING if c.suffix == ".c"], ids=str)
+@with_each_c_sanitizer
 def test_no_memory_is_misused(compiler: Any, tmp_path: Path) -> None:
     model = model_of("slider_crank")
     sources = sources_of(model, functions=("consistency", "integrals"))

@@ -6,8 +6,11 @@ import ctypes
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 from kanegen.codegen.sources import runtime_headers
 
@@ -48,6 +51,26 @@ def _links_sanitizers(compiler: Compiler) -> bool:
 
 
 SANITIZING = tuple(c for c in COMPILERS if _links_sanitizers(c))
+
+
+def _each(compilers: Iterable[Compiler], first: Compiler | None = None) -> pytest.MarkDecorator:
+    """Parametrize ``compiler``: ``make test`` runs the test with ``first``, ``make test-targets`` with the others."""
+    marked = [pytest.param(c, marks=() if c == first else pytest.mark.target) for c in compilers]
+    return pytest.mark.parametrize("compiler", marked, ids=str)
+
+
+with_each_compiler = _each(COMPILERS, C_COMPILER)
+with_each_c_compiler = _each((c for c in COMPILERS if c.suffix == ".c"), C_COMPILER)
+with_each_sanitizer = _each(SANITIZING)
+with_each_c_sanitizer = _each(c for c in SANITIZING if c.suffix == ".c")
+
+
+def require_cpp() -> Compiler:
+    """The first C++ compiler; skips the test where there is none."""
+    found = next((c for c in COMPILERS if c.suffix == ".cpp"), None)
+    if found is None:
+        pytest.skip("there is no C++ compiler (Debian's package g++)")
+    return found
 
 
 def host_source(name: str) -> str:

@@ -15,6 +15,8 @@ from kanegen.view.animation import Animation, animation
 from kanegen.view.motion import Mark
 from kanegen.view.stage import PALETTE
 
+pytestmark = pytest.mark.target
+
 SHORT = np.linspace(0.0, 1.5, 91)
 
 
