@@ -19,7 +19,10 @@ extern "C" {
 /* Largest numbers of speeds and of rows. */
 #define KG_SMALL_SPEEDS 6
 #define KG_SMALL_ROWS 3
-/* Change of Q, relative to its diagonal, up to which its inverse is kept. */
+/* Projections of a level for which Q is evaluated once, and the change of Q, relative to its diagonal, up to which its
+ * inverse is kept longer. In a metric that differs from Q by the fraction e, a correction satisfies the rows as well and
+ * is longer than the shortest one by the fraction e^2 / 2: by 2 % for the 20 % by which Q changes in some four steps. */
+#define KG_SMALL_AGE 4
 #define KG_SMALL_CHANGE KG_C(0.05)
 
 /* Whether a residual is within the tolerance for the size of x. */
@@ -72,16 +75,13 @@ KG_INLINED int kg_small_inverse(int n, const kg_real *Q, kg_real *inverse) {
   return regular;
 }
 
-/* Evaluates Q, and S for positions. Inverts Q if it has changed by more than KG_SMALL_CHANGE: a correction in a metric
- * that differs by so little is longer than the shortest one by less than one percent, and satisfies the rows as well.
- * Returns KG_OK, KG_SINGULAR, or the negative status of a function. */
+/* Evaluates Q, and inverts it if it has changed by more than KG_SMALL_CHANGE. Returns KG_OK, KG_SINGULAR, or the negative
+ * status of the function. */
 KG_INLINED int kg_small_metric(int n, const kg_level *l) {
   const kg_real *KG_RESTRICT Q = l->w.Q;
   kg_real *KG_RESTRICT known = l->w.factored;
-  int status = kg_level_call(l, l->manifold->mass, l->w.Q), changed = 0;
-  if (status >= 0 && l->positions) {
-    status = kg_level_call(l, l->manifold->displacements, l->w.S);
-  }
+  const int status = kg_level_call(l, l->manifold->mass, l->w.Q);
+  int changed = 0;
   for (int j = 0; j < n; ++j) {
     for (int k = 0; k < n; ++k) {
       if (k <= j) {
@@ -203,10 +203,20 @@ KG_INLINED kg_real kg_small_move(int n, int count, const kg_level *l, const kg_r
  * larger correction is not the last one. */
 typedef enum { KG_SMALL_NOTHING, KG_SMALL_METRIC, KG_SMALL_COEFFICIENTS } kg_small_known;
 
+/* Evaluates S for positions, and the inverse of Q where it is too old. Returns as kg_small_metric(). */
+KG_INLINED int kg_small_renew(int n, kg_level *l) {
+  const int status = l->positions ? kg_level_call(l, l->manifold->displacements, l->w.S) : KG_OK;
+  if (status < 0 || --l->age > 0) {
+    return status;
+  }
+  l->age = KG_SMALL_AGE;
+  return kg_small_metric(n, l);
+}
+
 /* A correction of x; writes its largest component. */
-KG_INLINED int kg_small_correct(int n, int rows, const kg_level *l, kg_small_known known, kg_real *largest) {
+KG_INLINED int kg_small_correct(int n, int rows, kg_level *l, kg_small_known known, kg_real *largest) {
   kg_real z[KG_SMALL_SPEEDS];
-  int status = known == KG_SMALL_NOTHING ? kg_small_metric(n, l) : KG_OK;
+  int status = known == KG_SMALL_NOTHING ? kg_small_renew(n, l) : KG_OK;
   if (status >= 0 && known != KG_SMALL_COEFFICIENTS) {
     status = kg_small_prepare(n, rows, l);
   }
@@ -220,7 +230,7 @@ KG_INLINED int kg_small_correct(int n, int rows, const kg_level *l, kg_small_kno
 
 /* Newton's method. GCC unrolls the short loops because they are inside of this loop and have constant bounds (hence
  * `if (k <= j)`); otherwise it vectorizes them first, and their loads wait for the stores of single numbers. */
-KG_INLINED int kg_small_newton(int n, int rows, const kg_level *l, int metric_known) {
+KG_INLINED int kg_small_newton(int n, int rows, kg_level *l, int metric_known) {
   const int same_rows = l->manifold->position && l->manifold->position->rows == rows;
   kg_small_known known = !metric_known ? KG_SMALL_NOTHING : same_rows ? KG_SMALL_COEFFICIENTS : KG_SMALL_METRIC;
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
@@ -250,7 +260,7 @@ KG_INLINED int kg_small_newton(int n, int rows, const kg_level *l, int metric_kn
 
 /* Newton's method with constant sizes. Returns as kg_projection_level(), or KG_SINGULAR where the code for small sizes
  * does not apply; x may have been moved. */
-static inline int kg_projection_small(const kg_level *l, int metric_known) {
+static inline int kg_projection_small(kg_level *l, int metric_known) {
   switch (l->manifold->n_u * 8 + l->rows) {
     KG_SMALL_CASE(2, 1)
     KG_SMALL_CASE(3, 1)

@@ -92,6 +92,11 @@ KG_INLINED void kg_sincos_two(const double *x, double *sine, double *cosine) {
 }
 
 #ifdef __AVX__
+#if !defined(__clang__) && __GNUC__ >= 11
+#pragma GCC diagnostic push
+/* Without optimization, GCC does not see that kg_sincos calls this for three or four angles only. */
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#endif
 /* Three or four angles. */
 KG_INLINED void kg_sincos_four(int n, const double *x, double *sine, double *cosine) {
   const kg_quad angles = {x[0], x[1], x[2], x[n - 1]};
@@ -100,6 +105,9 @@ KG_INLINED void kg_sincos_four(int n, const double *x, double *sine, double *cos
   memcpy(sine, &s, (size_t)n * sizeof *sine);
   memcpy(cosine, &c, (size_t)n * sizeof *cosine);
 }
+#if !defined(__clang__) && __GNUC__ >= 11
+#pragma GCC diagnostic pop
+#endif
 #endif
 
 /* A single angle up to KG_NEAR_LIMIT. Small ones need no reduction, which is half of the time. */

@@ -73,6 +73,25 @@ def test_speeds_change_least_in_the_metric_of_the_kinetic_energy(name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["slider_crank", "rolling_disk"])
+def test_corrections_with_the_mass_matrix_of_an_earlier_step_are_hardly_longer(name: str) -> None:
+    """The inverse of Q serves four steps, in which Q changes by the fraction e: corrections are longer by e^2/2."""
+    plain, start = solver_for(name), initial(name)
+    solver, step = plain.with_stabilization(kg.Projection()), 0.02
+    options: dict[str, Any] = {"method": "rk4", "step": step, "dense_output": False}
+    run = solver.integrate((0.0, 24 * step), start["q"], start["u"], **options)
+    longer, changes = [], []
+    for k in range(1, run.t.size):
+        free = plain.integrate((run.t[k - 1], run.t[k]), run.q[k - 1], run.u[k - 1], **options).u[-1]
+        J, Q = plain.J(run.t[k], run.q[k], free), plain.Q(run.t[k], run.q[k], free)
+        correction, along = run.u[k] - free, np.linalg.solve(Q, J.T)
+        shortest = along @ np.linalg.solve(J @ along, J @ correction)
+        longer.append(np.sqrt(correction @ Q @ correction / (shortest @ Q @ shortest)) - 1.0)
+        earlier = plain.Q(run.t[max(0, k - 3)], run.q[max(0, k - 3)], free)
+        changes.append(np.linalg.norm(np.linalg.solve(Q, earlier) - np.eye(len(Q)), 2))
+    assert 1e-6 < max(longer) < max(changes) ** 2 / 2.0
+
+
+@pytest.mark.parametrize("name", ["slider_crank", "rolling_disk"])
 def test_derivatives_at_the_ends_of_steps_are_kept_where_they_are_hardly_moved(name: str) -> None:
     plain, start = solver_for(name), initial(name)
     solvers = (plain, plain.with_stabilization(kg.Projection()))
