@@ -3,7 +3,8 @@
 The pieces are made from the text of the kernel, which stays one file for every other use. Two kinds of functions can be
 in files of their own: parts of long functions (:data:`kanegen.program.passes.schedule.PART`), and those that only the
 user calls. The latter call the code for sines and cosines instead of inlining it, which would take longer to compile
-than all the rest of a small model.
+than all the rest of a small model. So do functions that are called in rare states only, where a guard does not hold;
+runtime kernels that only they call are optimized for size, which takes half of the time to compile.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ _GUARD = re.compile(r"^  if \(.*\) \{ return evaluate_.*$", re.M)
 _KERNEL_CALL: Final = "KG_CALL(result, kg_"
 _STATIC = re.compile(r"^static (?:KG_APART )?", re.M)
 _GATHERED = re.compile(r"kg_sincos\((\d+), angle, sine, cosine\);")
+_HEADERS = re.compile(r'((?:^#include "kg_(?!sincos|spline)\w+\.h"\n)+)((?:^#include "kg_\w+\.h"\n)+)', re.M)
 _FIRST_FUNCTION: Final = "/* Computes the constants c from the parameters and gains. */\n"
 _HIDDEN: Final = """\
 #if defined(__GNUC__)
@@ -52,8 +54,20 @@ _HIDDEN: Final = """\
 
 """
 
-SINES, KERNEL = 1300, 6500
-"""What inlined sines and cosines, and the call of a runtime kernel, cost to compile, in characters of other code."""
+# GCC leaves __OPTIMIZE_SIZE__ defined after pop_options: what is not optimized for size comes first.
+_FOR_SIZE: Final = """\
+\\2#if defined(__OPTIMIZE__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("Os")
+#endif
+\\1#if defined(__OPTIMIZE__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
+"""
+
+SINES, KERNEL, SMALL_KERNEL = 1300, 6500, 2200
+"""What inlined sines and cosines, the call of a runtime kernel, and that of one that is optimized for size cost to
+compile, in characters of other code."""
 
 _ANGLES: Final = 4
 """Most angles whose sines and cosines are computed by one call: as many as the largest vector has."""
@@ -74,47 +88,54 @@ def pieces(text: str, count: int) -> list[str]:
         parts = [match for match in functions.values() if _PART in match[0]]
         count = min(count, len(text) // LONG, len(parts))
         return _divided(text, parts, count) if count > 1 else [text]
-    evaluated = _evaluated_in_runs(text, {name: match[0] for name, match in functions.items()})
-    others = [match for name, match in functions.items() if name not in evaluated]
+    often, seldom = _evaluated_in_runs(text, {name: match[0] for name, match in functions.items()})
+    others = [match for name, match in functions.items() if name not in often | seldom]
     length = sum(len(match[0]) for match in others)
     # The code of a runtime kernel is compiled in every file that calls it: such functions are in the same one.
     others.sort(key=lambda match: _KERNEL_CALL in match[0])
-    return _divided(text, others, min(count, 1 + length // SHORT)) if length >= SHORT else [text]
+    if length < SHORT:
+        return [text]
+    return _divided(text, others, min(count, 1 + length // SHORT), [functions[name][0] for name in sorted(seldom)])
 
 
-def _evaluated_in_runs(text: str, functions: Mapping[str, str]) -> set[str]:
-    """The C names of the functions that integrations evaluate, and of those that they call.
+def _evaluated_in_runs(text: str, functions: Mapping[str, str]) -> tuple[set[str], set[str]]:
+    """The C names of the functions that integrations evaluate often, and of those that they evaluate in rare states.
 
-    What a guard calls in rare states is among them, without the listed functions that it calls: where it cannot be
-    inlined, the code before the guard becomes slower (the right-hand side of `whipple_bicycle` by 8 %).
+    The latter are what a guard calls, without the listed functions that it calls. They are in the same file: where they
+    cannot be inlined, the code before the guard becomes slower (the right-hand side of `whipple_bicycle` by 8 %).
     """
     listed = {name: spec_of(title) for title, name in _LISTED.findall(text) if name in functions}
     called = {name: set(_CALLED.findall(body)) & functions.keys() for name, body in functions.items()}
     guarded = {name: called[name] & set(_CALLED.findall("".join(_GUARD.findall(functions[name])))) for name in called}
-    found: set[str] = set()
-
-    def add(names: Iterable[str], following: Callable[[str], Iterable[str]]) -> None:
-        for name in names:
-            if name not in found:
-                found.add(name)
-                add(following(name), following)
 
     roots = [name for name, spec in listed.items() if spec is None or spec.name == "rhs" or not spec.on_request]
-    add(roots, lambda name: called[name] - guarded[name])
-    add(
-        [other for name in found for other in guarded[name] - listed.keys()],
-        lambda name: called[name] - listed.keys(),
-    )
+    often = _reached(roots, lambda name: called[name] - guarded[name])
+    behind_guards = {other for name in often for other in guarded[name]} - listed.keys()
+    return often, _reached(behind_guards - often, lambda name: called[name] - listed.keys() - often)
+
+
+def _reached(names: Iterable[str], following: Callable[[str], set[str]]) -> set[str]:
+    """These names and all that follow them."""
+    found: set[str] = set()
+    waiting = set(names)
+    while waiting:
+        found |= waiting
+        waiting = {other for name in waiting for other in following(name)} - found
     return found
 
 
-def _divided(text: str, moved: Sequence[re.Match[str]], count: int) -> list[str]:
-    """A kernel in ``count`` files, among which the functions ``moved`` are distributed."""
+def _divided(text: str, moved: Sequence[re.Match[str]], count: int, seldom: Sequence[str] = ()) -> list[str]:
+    """A kernel in ``count`` files, among which the functions ``moved`` are distributed.
+
+    ``seldom``: the definitions in the first file that are called in rare states only.
+    """
     start = text.index(_FIRST_FUNCTION)
     head, main = text[:start], text[start:]
     for match in moved:
         main = main.replace(match[0], "", 1)
     sines: set[int] = set()
+    for definition in seldom:
+        main = main.replace(definition, _with_called_sines(definition, sines), 1)
     bodies = [_with_called_sines(_exposed(match[0]), sines) for match in moved]
     called = set(_CALLED.findall("".join(bodies)))
     needed = [match for match in _DEFINITION.finditer(main) if match[2] in called]
@@ -122,20 +143,28 @@ def _divided(text: str, moved: Sequence[re.Match[str]], count: int) -> list[str]
         main = main.replace(match[0], _exposed(match[0]), 1)
     declarations = [*(f"KG_PIECE {match[1]}" for match in (*moved, *needed)), *map(_declaration, sorted(sines))]
     head = "".join((_HIDDEN, head, *(f"{declaration};\n" for declaration in declarations), "\n"))
-    return _distributed(head, "\n".join((main, *map(_definition, sorted(sines)))), bodies, count)
+    small = sum(definition.count(_KERNEL_CALL) for definition in seldom)
+    return _distributed(head, "\n".join((main, *map(_definition, sorted(sines)))), bodies, count, small)
 
 
-def _distributed(head: str, main: str, bodies: Sequence[str], count: int) -> list[str]:
-    """Files that take about the same time to compile, each with the head; the first one has the main text."""
-    share = sum(map(_cost, (main, *bodies))) / count
+def _distributed(head: str, main: str, bodies: Sequence[str], count: int, seldom: int) -> list[str]:
+    """Files that take about the same time to compile, each with the head; the first one has the main text.
+
+    ``seldom``: the number of calls of runtime kernels in the main text that are executed in rare states only.
+    """
+    for_size = main.count(_KERNEL_CALL) == seldom
+    cost = float(_cost(main) - for_size * seldom * (KERNEL - SMALL_KERNEL))
+    share = (cost + sum(map(_cost, bodies))) / count
     groups: list[list[str]] = [[main], *([] for _ in range(count - 1))]
-    filled, group = float(_cost(main)), 0
+    filled, group = cost, 0
     for body in bodies:
         while filled >= share and group < count - 1:
             filled, group = filled - share, group + 1
         groups[group].append(body)
         filled += _cost(body)
-    return [head + "\n".join(group) for group in groups if group]
+    first, *others = ("\n".join(group) for group in groups if group)
+    for_size = first.count(_KERNEL_CALL) == seldom
+    return [(_HEADERS.sub(_FOR_SIZE, head) if for_size else head) + first, *(head + text for text in others)]
 
 
 def _cost(text: str) -> int:

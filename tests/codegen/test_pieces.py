@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from systems import example, solver_for
+from tolerances import SOLVE
 
 import kanegen as kg
 from kanegen.bench.timing import States, TimedFunction, timed_library
@@ -93,6 +94,51 @@ def test_functions_that_only_the_user_calls_have_the_same_bits_in_pieces() -> No
         found = getattr(solver, name)(0.0, q[0], u[0])
         parts = found if isinstance(found, tuple) else (found,)
         np.testing.assert_array_equal(np.concatenate([np.ravel(part) for part in parts]), whole)
+
+
+# -- functions that are called where a guard does not hold ------------------------------------------------------------
+
+
+def test_code_for_rare_states_is_short() -> None:
+    """It calls sines and cosines; runtime kernels that no other function of the file calls are optimized for size."""
+    _, text = crank()
+    first, second = pieces(text, 2)
+    bodies = {
+        body[1]: body[0] for body in re.finditer(r"int evaluate_(\w+)\(KG_ARGUMENTS\)\n.*?^}", first, re.M | re.S)
+    }
+    assert "kg_sincos_of_2(" in bodies["b_bare"]  # which rhs_general calls
+    assert "kg_sincos(2," in bodies["rhs"]
+    assert "kg_constrained_solve(" in bodies["rhs_general"]
+    headers = re.findall(r'^(?:#include "kg|#pragma GCC (?:opt|p)).*', first, re.M)
+    assert headers == [
+        '#include "kg_sincos.h"',
+        "#pragma GCC push_options",
+        '#pragma GCC optimize("Os")',
+        '#include "kg_linalg.h"',
+        "#pragma GCC pop_options",
+    ]
+    assert "optimize" not in second
+
+
+@pytest.mark.parametrize("form", ["canonical", "pseudoinverse"])
+def test_kernels_of_frequent_functions_are_not_optimized_for_size(form: str) -> None:
+    text = sources_of(example(CRANK).model(), form=form).text(f"{CRANK}.c")
+    assert len(pieces(text, 2)) == 2
+    assert not any("optimize" in piece for piece in pieces(text, 2))
+
+
+def test_rare_states_have_the_same_bits_in_pieces() -> None:
+    """With the rod across the guide, the chosen dependent speeds are singular, and a guard calls the general code."""
+    solver, _ = crank()
+    library = timed_library(solver.sources.files, solver.sources.kernel)
+    q, u = np.array([[0.3, np.pi / 2, 0.2]]), np.array([[1.0, -2.0, 0.5]])
+    states = States(0.0, q, u, np.zeros(0), np.zeros(0), np.array(list(solver.parameters.values())))
+    whole = TimedFunction(library, "rhs", states).evaluate(0)
+    qdot, udot = solver.rhs(0.0, q[0], u[0])
+    np.testing.assert_array_equal([*qdot, *udot], whole)
+    Q, P, J, b = (getattr(solver, name)(0.0, q[0], u[0]) for name in "QPJb")
+    bordered = np.block([[Q, J.T], [J, np.zeros((2, 2))]])
+    np.testing.assert_allclose(udot, np.linalg.solve(bordered, np.concatenate((P, b)))[:3], rtol=SOLVE)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8])
