@@ -262,6 +262,7 @@ def test_size_is_limited_by_default_and_by_the_environment(tmp_path: Path, monke
             open_cache(tmp_path)
 
 
+@pytest.mark.target
 def test_a_thousand_models_keep_the_cache_under_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache, largest = limited(tmp_path, monkeypatch, entries=100), 0
     for k in range(1000):

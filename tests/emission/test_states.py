@@ -6,21 +6,23 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 from ccompile import C_COMPILER, SANITIZERS
 from numpy.testing import assert_allclose
 from state_models import cart, ticking
 
 import kanegen as kg
 
+FLAGS = [pytest.param(("-O0",), id="plain"), pytest.param(SANITIZERS, id="sanitizers", marks=pytest.mark.target)]
 START = {"x": 0.4, "v": -0.3, "a": 0.2, "z": 0.1, "f": 0.5, "n": 0.0}
 
 
-def emitted(model: kg.Model, folder: Path) -> Path:
-    """The folder of the project, with the program compiled under sanitizers and its file of values."""
+def emitted(model: kg.Model, folder: Path, flags: tuple[str, ...]) -> Path:
+    """The folder of the project, with the compiled program and its file of values."""
     kg.emit(model, folder, name=model.name.replace(" ", "_"))
     name = next(folder.glob("*.hpp")).stem
     sources = [f"{name}.c", f"{name}_example.c"]
-    command = [C_COMPILER.command, "-std=c99", *SANITIZERS, "-DKG_TABLE", *sources, "-o", "checked", "-lm"]
+    command = [C_COMPILER.command, "-std=c99", *flags, "-DKG_TABLE", *sources, "-o", "checked", "-lm"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
     form = subprocess.run(["./checked"], cwd=folder, check=True, capture_output=True, text=True).stdout
     values = {str(symbol): value for symbol, value in model.parameters.items()} | START
@@ -36,16 +38,18 @@ def run(folder: Path, t_end: float, step: float) -> list[str]:
     return result.stdout.splitlines()
 
 
-def test_the_emitted_program_integrates_the_states(tmp_path: Path) -> None:
-    lines = run(emitted(cart(), tmp_path), 1.0, 1e-3)
+@pytest.mark.parametrize("flags", FLAGS)
+def test_the_emitted_program_integrates_the_states(flags: tuple[str, ...], tmp_path: Path) -> None:
+    lines = run(emitted(cart(), tmp_path, flags), 1.0, 1e-3)
     solution = kg.build(cart()).integrate((0.0, 1.0), [0.4], [-0.3], s0=[0.2, 0.1], method="rk4", step=1e-3)
     last = [float(x) for x in lines[-1].split()]
     assert_allclose(last, [1.0, *solution.q[-1], *solution.u[-1], *solution.s[-1]], rtol=1e-13)
     assert "states" in (tmp_path / "README.md").read_text()
 
 
-def test_the_emitted_program_resets_states(tmp_path: Path) -> None:
-    lines = run(emitted(ticking(), tmp_path), 2.2, 1e-2)
+@pytest.mark.parametrize("flags", FLAGS)
+def test_the_emitted_program_resets_states(flags: tuple[str, ...], tmp_path: Path) -> None:
+    lines = run(emitted(ticking(), tmp_path, flags), 2.2, 1e-2)
     assert sum(line.startswith("#") and "tick" in line for line in lines) == 2
     t, *_, z, n = [float(x) for x in lines[-1].split()]
     assert_allclose([t, z, n], [2.2, 0.3, 2.0], atol=1e-12)

@@ -11,6 +11,8 @@ from click.testing import CliRunner
 from systems import EXAMPLES, example
 from tolerances import PUBLISHED_EIGENVALUES
 
+pytestmark = pytest.mark.target
+
 
 @pytest.fixture
 def stability(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
@@ -29,7 +31,6 @@ def test_benchmark_is_stable_between_its_weave_and_capsize_speed(stability: Modu
     assert stability.largest_difference(result) < PUBLISHED_EIGENVALUES
 
 
-@pytest.mark.target
 def test_script(stability: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a map of few points."""
     monkeypatch.setattr(stability, "SPEEDS", stability.SPEEDS[::8])

@@ -118,7 +118,11 @@ def test_momentum_forms_move_as_the_speeds_do(kind: str, constraint: str | None)
 
 @pytest.mark.parametrize(
     ("kind", "constraint"),
-    [("unsteady", None), ("follower", "holonomic"), ("squared", "nonholonomic"), ("inerter", None)],
+    [
+        ("unsteady", None),
+        ("follower", "holonomic"),
+        *(pytest.param(*case, marks=pytest.mark.target) for case in (("squared", "nonholonomic"), ("inerter", None))),
+    ],
 )
 def test_the_self_checks_pass(kind: str, constraint: str | None) -> None:
     """They compare M with forces by forward mode, and the Jacobians with differences in 50 digits."""
