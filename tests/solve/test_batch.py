@@ -116,6 +116,13 @@ def test_contiguous_arrays_have_the_same_results() -> None:
         assert {**ours.failures} == {**rates.failures}
         assert not solver.rhs_batch(0.0, q[5:], u[5:], out=(out[0][5:], out[1][5:])).failures
         np.testing.assert_array_equal(out, rates)
+    new = solver.rhs_batch(0.0, q, u)
+    assert all(part.flags.f_contiguous for part in new)
+    np.testing.assert_array_equal(new, rates)
+    assert {**new.failures} == {**rates.failures}
+    again = solver.rhs_batch(0.0, q[::-1].copy("F"), u[::-1].copy("F"), out=new)
+    assert again[0] is new[0]
+    np.testing.assert_array_equal([part[::-1] for part in again], rates)
     energy = np.empty(ROWS)
     ours = solver.batch("kinetic_energy", 0.0, q, u, out=energy)
     np.testing.assert_array_equal(energy, energies.values)
