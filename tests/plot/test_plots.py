@@ -160,6 +160,7 @@ def test_arguments_of_stroboscopic_pictures_are_checked() -> None:
         kg.plot.strobe(motion(), on_the_parabola, times=[30.0])
 
 
+@pytest.mark.target
 def test_modes_over_the_speed_are_shaded_where_the_bicycle_is_unstable() -> None:
     bicycle = example("whipple_bicycle")
     branch = bicycle.solver().steady_motions("u_x", np.linspace(3.0, 7.0, 9), *bicycle.upright(3.0))

@@ -157,7 +157,11 @@ def test_redundant_passive_constraints(resolution: str) -> None:
     assert tau == pytest.approx(single.control(state.t, q, u, r=state.r), rel=SERVO_LAW)
 
 
-@pytest.mark.parametrize("options", [{}, {"resolution": "ideal"}, {"damping": 1e-6}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, *(pytest.param(x, marks=pytest.mark.target) for x in ({"resolution": "ideal"}, {"damping": 1e-6}))],
+    ids=str,
+)
 def test_more_servo_constraints_than_are_written_out(options: dict[str, Any]) -> None:
     model = line(6, **options)
     rng = np.random.default_rng(5)
