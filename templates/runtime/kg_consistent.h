@@ -73,8 +73,8 @@ typedef struct {
   int positions;
   int close;           /* the state is near the constraints and nothing is fixed: normal equations suffice */
   int any_rank;        /* rows can become dependent during the iteration: kg_noise_of_rows() */
-  int small;           /* corrections by kg_projection_small.h, ... */
-  int age;             /* ... which evaluate Q when this counter has fallen to 1 or less */
+  int small;           /* corrections by kg_projection_small.h */
+  int further;         /* further projections for which it keeps the inverse of Q */
   const kg_real *noise; /* noise of the rows, for kg_least_norm_basis(); NULL: unknown */
   int rank;            /* of the equations of the last correction */
   kg_real tolerance;

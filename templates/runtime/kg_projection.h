@@ -337,7 +337,7 @@ static inline int kg_projection_renew(kg_projection *c, kg_real t, const kg_real
   kg_integrals *kept = &c->integrals;
   const int status = kg_integrals_evaluate(kept, t, q, u, r, c->p);
   kg_real sum = KG_C(0.0);
-  c->position.age = c->velocity.age = 0;
+  c->position.further = c->velocity.further = 0; /* Q may have changed as well */
   for (int k = 0; k < kept->rows; ++k) {
     kept->kept[k] = kg_integrals_row(kept, k)[kept->n_u];
     sum += kept->kept[k];
@@ -524,7 +524,7 @@ static inline int kg_project_levels(kg_projection *c, kg_real t, kg_real *q, kg_
 static inline void kg_projection_choose(kg_projection *c, int small) {
   const kg_level *any = c->manifold.velocity ? &c->velocity : &c->position; /* they share their arrays */
   c->position.small = c->velocity.small = small;
-  c->position.age = c->velocity.age = 0;
+  c->position.further = c->velocity.further = 0;
   any->w.factored[0] = (kg_real)NAN;
 }
 

@@ -19,10 +19,10 @@ extern "C" {
 /* Largest numbers of speeds and of rows. */
 #define KG_SMALL_SPEEDS 6
 #define KG_SMALL_ROWS 3
-/* Projections of a level for which Q is evaluated once, and the change of Q, relative to its diagonal, up to which its
- * inverse is kept longer. In a metric that differs from Q by the fraction e, a correction satisfies the rows as well and
- * is longer than the shortest one by the fraction e^2 / 2: by 2 % for the 20 % by which Q changes in some four steps. */
-#define KG_SMALL_AGE 4
+/* The inverse of Q serves this number of further projections. Then Q is evaluated, and inverted if it has changed by more
+ * than KG_SMALL_CHANGE, relative to its diagonal. In a metric that differs from Q by the fraction e, a correction satisfies
+ * the rows as well and is longer than the shortest one by the fraction e^2 / 2: a change of 20 % makes it 2 % longer. */
+#define KG_SMALL_FURTHER 3
 #define KG_SMALL_CHANGE KG_C(0.05)
 
 /* Whether a residual is within the tolerance for the size of x. */
@@ -203,13 +203,17 @@ KG_INLINED kg_real kg_small_move(int n, int count, const kg_level *l, const kg_r
  * larger correction is not the last one. */
 typedef enum { KG_SMALL_NOTHING, KG_SMALL_METRIC, KG_SMALL_COEFFICIENTS } kg_small_known;
 
-/* Evaluates S for positions, and the inverse of Q where it is too old. Returns as kg_small_metric(). */
+/* Evaluates S for positions, and the inverse of Q if it serves no further projection. Returns as kg_small_metric(). */
 KG_INLINED int kg_small_renew(int n, kg_level *l) {
   const int status = l->positions ? kg_level_call(l, l->manifold->displacements, l->w.S) : KG_OK;
-  if (status < 0 || --l->age > 0) {
+  if (status < 0) {
     return status;
   }
-  l->age = KG_SMALL_AGE;
+  if (l->further > 0) {
+    --l->further;
+    return status;
+  }
+  l->further = KG_SMALL_FURTHER;
   return kg_small_metric(n, l);
 }
 

@@ -72,15 +72,14 @@ static inline kg_quad kg_quad_all(double x) {
 #pragma GCC diagnostic push
 /* GCC's analyzer takes a vector of integers for an integer of one bit. */
 #pragma GCC diagnostic ignored "-Wanalyzer-shift-count-overflow"
+/* Without optimization, GCC does not see that kg_sincos_four is called for three or four angles only. */
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
 #endif
 KG_POLYNOMIALS(kg_pair, kg_pair_)
 KG_VECTOR_TURN(kg_pair, kg_pair_bits, kg_pair_)
 #ifdef __AVX__
 KG_POLYNOMIALS(kg_quad, kg_quad_)
 KG_VECTOR_TURN(kg_quad, kg_quad_bits, kg_quad_)
-#endif
-#if !defined(__clang__) && __GNUC__ >= 12
-#pragma GCC diagnostic pop
 #endif
 
 KG_INLINED void kg_sincos_two(const double *x, double *sine, double *cosine) {
@@ -92,11 +91,6 @@ KG_INLINED void kg_sincos_two(const double *x, double *sine, double *cosine) {
 }
 
 #ifdef __AVX__
-#if !defined(__clang__) && __GNUC__ >= 11
-#pragma GCC diagnostic push
-/* Without optimization, GCC does not see that kg_sincos calls this for three or four angles only. */
-#pragma GCC diagnostic ignored "-Wstringop-overflow"
-#endif
 /* Three or four angles. */
 KG_INLINED void kg_sincos_four(int n, const double *x, double *sine, double *cosine) {
   const kg_quad angles = {x[0], x[1], x[2], x[n - 1]};
@@ -105,9 +99,9 @@ KG_INLINED void kg_sincos_four(int n, const double *x, double *sine, double *cos
   memcpy(sine, &s, (size_t)n * sizeof *sine);
   memcpy(cosine, &c, (size_t)n * sizeof *cosine);
 }
-#if !defined(__clang__) && __GNUC__ >= 11
-#pragma GCC diagnostic pop
 #endif
+#if !defined(__clang__) && __GNUC__ >= 12
+#pragma GCC diagnostic pop
 #endif
 
 /* A single angle up to KG_NEAR_LIMIT. Small ones need no reduction, which is half of the time. */

@@ -74,6 +74,20 @@ def test_special_angles(kg_sincos: Callable[[Array], tuple[Array, Array]]) -> No
     np.testing.assert_array_equal(cosine, [1.0, 1.0, math.nan, math.nan, math.nan])
 
 
+@pytest.mark.parametrize("optimization", ["-O0", "-O3"])
+@pytest.mark.parametrize("processor", ccompile.PROCESSORS.values(), ids=ccompile.PROCESSORS)
+@with_each_compiler
+def test_few_angles_compile_without_warnings(
+    compiler: Compiler, processor: tuple[str, ...], optimization: str, tmp_path: Path
+) -> None:
+    source = '#include "kg_sincos.h"\n'
+    for n in range(1, 6):
+        arguments = f"const double x[{n}], double s[{n}], double c[{n}]"
+        copies = f"double y[{n}], z[{n}]; kg_sincos({n}, x, y, z); s[0] = y[{n - 1}]; c[0] = z[0];"
+        source += f"void f{n}({arguments}); void f{n}({arguments}) {{ {copies} }}\n"
+    ccompile.compile_source(compiler, source, tmp_path / "angles", optimization, *processor, "-shared", "-fPIC")
+
+
 @with_each_compiler
 def test_other_scalars_use_their_own_functions(compiler: Compiler, tmp_path: Path) -> None:
     base = ccompile.runtime_headers()["kg_base.h"]

@@ -379,12 +379,14 @@ def evaluate_contiguous(
     The usual case, without what `read_arguments` and `output_arrays` do for others: a third of the time of a call.
     None, without evaluating, for other arguments, which may be wrong.
     """
+    if not route.knows_inputs:
+        return None
     t, q, u = state
     if out is None and isinstance(q, np.ndarray) and q.ndim == 2:
-        out = tuple(new_arrays(shapes, len(q)))
-    if not (route.knows_inputs and isinstance(out, tuple)):
+        out = new_arrays(shapes, len(q))
+    elif not isinstance(out, tuple):
         return None
-    arrays = tuple(out)  # of a Rates, too
+    arrays = tuple(out)  # the compiled code takes no subclass, such as Rates
     failed = route.compiled.run_contiguous(t, q, u, route.defaults, arrays, tuple(shapes.values()), route.p, _PIECE)
     if failed is None:
         return None
