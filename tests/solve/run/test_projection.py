@@ -74,7 +74,7 @@ def test_speeds_change_least_in_the_metric_of_the_kinetic_energy(name: str) -> N
 
 @pytest.mark.parametrize("name", ["slider_crank", "rolling_disk"])
 def test_corrections_with_the_mass_matrix_of_an_earlier_step_are_hardly_longer(name: str) -> None:
-    """The inverse of Q serves four steps, in which Q changes by the fraction e: corrections are longer by e^2/2."""
+    """Q is evaluated in every fourth step. If it changes by the fraction e until then, corrections are e^2/2 longer."""
     plain, start = solver_for(name), initial(name)
     solver, step = plain.with_stabilization(kg.Projection()), 0.02
     options: dict[str, Any] = {"method": "rk4", "step": step, "dense_output": False}
