@@ -233,6 +233,7 @@ def test_arguments_are_refused() -> None:
         ((t, q, u), {"threads": 0}, ("threads", 0)),
         ((t, q, u), {"threads": 1.5}, ("threads", 1.5)),
         ((t, q, u), {"out": out}, ("out", "qdot", "udot")),
+        ((t, q, u), {"out": (out,)}, ("tuple of length 1", "2 array(s)", "udot (29, 3)")),
         ((t, q, u), {"out": (out, np.empty((ROWS, 3), dtype=np.float32))}, ("out", "udot", "float32")),
         ((t, q, u), {"out": (out, out)}, ("out (udot)", "out (qdot)")),
         ((t, q, u), {"out": (out, q)}, ("out (udot)", "q")),

@@ -434,7 +434,8 @@ def output_arrays(out: Any, shapes: Mapping[str, tuple[int, ...]], arguments: Ar
     expected = {name: (arguments.n_rows, *shape) for name, shape in shapes.items()}
     if not isinstance(out, tuple | list) or len(out) != len(expected):
         names = ", ".join(f"{name} {shape}" for name, shape in expected.items())
-        raise SolveError(f"out is {_kind(out)}; expected {len(expected)} array(s): {names}")
+        given = f"a {type(out).__name__} of length {len(out)}" if isinstance(out, tuple | list) else _kind(out)
+        raise SolveError(f"out is {given}; expected {len(expected)} array(s): {names}")
     others = dict(arguments.given)
     for (name, shape), array in zip(expected.items(), out, strict=True):
         if not (isinstance(array, np.ndarray) and array.shape == shape and _is_plain(array) and array.flags.writeable):
