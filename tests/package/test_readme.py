@@ -62,6 +62,7 @@ def test_the_page_on_states_runs() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.target
 def test_the_page_on_results_runs(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "results.md").read_text("utf-8")
     program, batches, reading = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
@@ -72,6 +73,7 @@ def test_the_page_on_results_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.target
 def test_the_page_on_ensembles_runs(tmp_path: Path) -> None:
     program = "".join(
         re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "ensembles.md").read_text("utf-8"), re.DOTALL)
@@ -108,6 +110,7 @@ def test_the_architecture_names_existing_files() -> None:
     assert [name for name in named if not (ROOT / name).exists() and "NAME" not in name] == []
 
 
+@pytest.mark.target
 @pytest.mark.parametrize("page", ["plotting", "report"])
 def test_the_pages_on_plots_and_reports_run(tmp_path: Path, page: str) -> None:
     programs = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text("utf-8"), re.DOTALL)

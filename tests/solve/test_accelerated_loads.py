@@ -377,7 +377,12 @@ def driven(loads: Any, control: Any) -> kg.Model:
 
 @pytest.mark.parametrize("resolution", ["moore_penrose", "ideal"])
 @pytest.mark.parametrize(
-    ("kind", "constraint"), [("follower", "holonomic"), ("added mass", "nonholonomic"), ("follower", None)]
+    ("kind", "constraint"),
+    [
+        ("follower", "holonomic"),
+        ("added mass", "nonholonomic"),
+        pytest.param("follower", None, marks=pytest.mark.target),
+    ],
 )
 def test_servo_constraints_hold(kind: str, constraint: str | None, resolution: str) -> None:
     """The error of q1 = sin t follows e'' = -2 e' - 3 e under the torques of three motors."""
