@@ -61,6 +61,7 @@ def interleaved(tasks: Mapping[str, Callable[[], float]], rounds: int) -> dict[s
 def statement_task(statement: str, names: Mapping[str, Any]) -> Callable[[], float]:
     """A task that times a Python statement in a loop of about `SAMPLE_SECONDS`."""
     timer = timeit.Timer(statement, globals=dict(names))
+    timer.timeit(1)  # the first call may compile something
     calls, elapsed = timer.autorange()
     calls = max(1, int(calls * SAMPLE_SECONDS / elapsed))
     return lambda: timer.timeit(calls) / calls

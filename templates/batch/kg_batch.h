@@ -241,7 +241,7 @@ KG_INLINE unsigned kg_block_evaluate(const kg_space *space, const kg_lanes *p, c
     (void)memcpy(results[i] + k, out + i, sizeof out[i]);
     __builtin_prefetch(results[i] + k + KG_AHEAD, 1);
   }
-  redo |= kg_infinite(kg_products(kg_products((kg_lanes){0}, KG_BATCH_ARGUMENTS, x), KG_BATCH_OUT, out));
+  redo |= kg_infinite(kg_products(kg_products(x[0], KG_BATCH_ARGUMENTS - 1, x + 1), KG_BATCH_OUT, out));
   return kg_lanes_bits(redo);
 }
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from messages import raises
 
 from kanegen.bench.external import measure, registry, tables
-from kanegen.bench.external.formulas import written_formulas
+from kanegen.bench.external.formulas import algebra, written_formulas
 from kanegen.bench.external.measure import Comparison, Results, read_results
 from kanegen.bench.external.problems import Problem, read_problem
 from kanegen.bench.external.program import Program, check_rates
@@ -51,6 +51,27 @@ def test_formulas_are_finite_at_the_start() -> None:
     # The form of the bicycle with the fewest operations divides by zero while the bicycle is upright.
     formulas = problem("whipple_bicycle").formulas
     assert np.isfinite(formulas.values(formulas.whole_rates, formulas.start)).all()
+
+
+@pytest.mark.parametrize("name", ["n_link_pendulum(2)", "spatial_chain(2)"])
+def test_the_motion_satisfies_the_equations_of_the_lagrangian(name: str) -> None:
+    given = problem(name)
+    n = len(given.formulas.start) // 2
+    q, u = (sm.symbols(f"{letter}:{n}") for letter in "qu")
+    (energy,) = evaluate([given.lagrangian], {"q": q, "u": u}, algebra(sm))
+    momenta = sm.Matrix([energy]).jacobian(u).T
+    parts = [momenta.jacobian(u), momenta.jacobian(q), sm.Matrix([energy]).jacobian(q).T]
+    of_state = sm.lambdify([q, u], parts)
+    for y in given.samples:
+        mass, of_q, force = of_state(y[:n], y[n:])
+        udot = given.formulas.values(given.formulas.rates, y)[n:]
+        # Terms of some 100 N m that cancel.
+        np.testing.assert_allclose(mass @ udot + of_q @ y[n:], force.ravel(), rtol=1e-12, atol=1e-11)
+
+
+def test_no_lagrangian_of_models_with_constraints() -> None:
+    with raises(PeerError, "rolling_disk", "constraints"):
+        _ = problem("rolling_disk").lagrangian
 
 
 def test_dependent_speeds_of_formulas_satisfy_the_constraints() -> None:

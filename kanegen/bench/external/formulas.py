@@ -115,6 +115,19 @@ def formulas_of(equations: Equations, values: Sequence[float], point: Array, ind
     return Formulas(tuple(rates), tuple(whole), start)
 
 
+def lagrangian_of(equations: Equations, values: Sequence[float]) -> Node:
+    """T - V of a model with u = q', over the inputs ``("q", i)`` and ``("u", i)``.
+
+    ``values`` are those of the parameters. Raises `PeerError` for other speeds, and for models with constraints.
+    """
+    system, graph = equations.system, equations.graph
+    if equations.model.constraints or any(rate is not graph.input("u", i) for i, rate in enumerate(system.qdot)):
+        raise PeerError(f"{equations.model.name}: there are constraints, or speeds that are no derivatives of q")
+    known = {graph.input("p", i): graph.const(value) for i, value in enumerate(values)}
+    (energy,) = substitute([equations.kinetic_energy.nodes[0] - equations.potential_energy.nodes[0]], known)
+    return energy
+
+
 def _accelerations(equations: Equations, start: Mapping[str, Sequence[float]]) -> Sequence[Node]:
     """u' with the fewest operations among the forms that do not divide by zero at the start."""
     large = len(equations.system.u) > DENSE

@@ -10,7 +10,7 @@ https://bluescarni.github.io/heyoka.py/notebooks/compiled_functions.html).
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from kanegen.bench.external.formulas import algebra
 from kanegen.bench.external.problems import Problem
 from kanegen.bench.external.program import FIRST_TOLERANCE, Program, Task, check_rates
 from kanegen.errors import SolveError
+from kanegen.graph import evaluate
 
 NAME = "heyoka"
 LARGE = 600
@@ -28,6 +29,9 @@ LARGE = 600
 AVX2: dict[str, Any] = {"batch_size": 4}
 AVX512: dict[str, Any] = {"force_avx512": True, "batch_size": 8}
 
+System: TypeAlias = list[tuple[Any, Any]]
+"""Differential equations: variables and their rates."""
+
 TOLERANCES = tuple(10.0**-k for k in range(3, 16, 2))
 """A Taylor integrator is compiled for its tolerance, so that there are fewer of them."""
 
@@ -35,8 +39,8 @@ TOLERANCES = tuple(10.0**-k for k in range(3, 16, 2))
 def program(problem: Problem) -> Program:
     import heyoka as hy
 
-    variables, rates = _system(hy, problem)
-    function = hy.cfunc(rates, vars=variables)
+    system = _system(problem)
+    function = _compiled(system)
     check_rates(problem, NAME, function)
     y = problem.samples[0].copy()
     names = {"function": function, "y": y, "out": np.empty_like(y)}
@@ -44,23 +48,45 @@ def program(problem: Problem) -> Program:
     return Program(
         form="formulas" + (", compact mode" if compact else ""),
         in_python=timing.statement_task("function(y, outputs=out)", names),
-        runs={"taylor": _Taylor(hy, problem, list(zip(variables, rates, strict=True)), compact)},
+        runs={"taylor": _Taylor(hy, problem, system, compact)},
         tolerances=TOLERANCES,
         prepares=True,
         whole=problem.formulas.whole_of,
     )
 
 
-def _system(hy: Any, problem: Problem) -> tuple[list[Any], list[Any]]:
+def _system(problem: Problem) -> System:
+    """The formulas."""
+    import heyoka as hy
+
     variables = [hy.expression(f"y_{i}") for i in range(len(problem.formulas.start))]
     rates = problem.formulas.rates_in(algebra(hy), variables)
-    return variables, [hy.expression(rate) if isinstance(rate, float) else rate for rate in rates]
+    return [
+        (y, hy.expression(rate) if isinstance(rate, float) else rate) for y, rate in zip(variables, rates, strict=True)
+    ]
+
+
+def _lagrangian_system(problem: Problem) -> System:
+    """What ``lagrangian`` makes of the kinetic and potential energy."""
+    import heyoka as hy
+
+    n = len(problem.formulas.start) // 2
+    q, u = ([hy.expression(f"{name}_{i}") for i in range(n)] for name in "qu")
+    (energy,) = evaluate([problem.lagrangian], {"q": q, "u": u}, algebra(hy))
+    system: System = hy.lagrangian(energy, q, u)
+    return system
+
+
+def _compiled(system: System, **options: Any) -> Any:
+    import heyoka as hy
+
+    return hy.cfunc([rate for _, rate in system], vars=[y for y, _ in system], **options)
 
 
 class _Taylor:
     """Integrations by Taylor series; the integrator of a tolerance is compiled at its first run."""
 
-    def __init__(self, hy: Any, problem: Problem, system: list[tuple[Any, Any]], compact: bool) -> None:
+    def __init__(self, hy: Any, problem: Problem, system: System, compact: bool) -> None:
         self._make = partial(hy.taylor_adaptive, system, list(problem.formulas.start), compact_mode=compact)
         self._problem, self._success = problem, hy.taylor_outcome.time_limit
         self._made: dict[float, Any] = {}
@@ -86,9 +112,8 @@ def first(problem: Problem) -> Array:
     hy.llvm_state.set_diskcache_enabled(False)
     hy.llvm_state.clear_memcache()
     try:
-        variables, rates = _system(hy, problem)
-        compact = problem.formulas.operations > LARGE
-        run = _Taylor(hy, problem, list(zip(variables, rates, strict=True)), compact)
+        system = _system(problem)
+        run = _Taylor(hy, problem, system, problem.formulas.operations > LARGE)
         return problem.formulas.whole_of(run(FIRST_TOLERANCE))
     finally:
         hy.llvm_state.set_diskcache_enabled(enabled)
@@ -96,26 +121,29 @@ def first(problem: Problem) -> Array:
 
 def batch(problem: Problem, count: int) -> Task:
     """The faster of two variants: the defaults, and vectors of eight doubles in registers of AVX-512."""
-    return _batch(problem, count, {}, AVX512)
+    return _batch(problem, count, _system(problem), {}, AVX512)
 
 
 def batch_avx2(problem: Problem, count: int) -> Task:
-    """The faster of two variants: the defaults with vectors of eight doubles, or of four, in registers of AVX2."""
-    return _batch(problem, count, {}, AVX2)
+    """Vectors of four doubles: the defaults use registers of AVX-512 on some processors."""
+    return _batch(problem, count, _system(problem), AVX2)
 
 
-def _batch(problem: Problem, count: int, *variants: dict[str, Any]) -> Task:
+def batch_lagrangian(problem: Problem, count: int) -> Task:
+    """As `batch`, with the equations of ``lagrangian``, which heyoka's documentation has for mechanical systems."""
+    return _batch(problem, count, _lagrangian_system(problem), {}, AVX512)
+
+
+def _batch(problem: Problem, count: int, system: System, *variants: dict[str, Any]) -> Task:
     """``cfunc`` with an array (n, ``count``), in one thread: seconds for each state, by the fastest of the variants."""
     import heyoka as hy
 
     hy.set_nthreads(1)
-    variables, rates = _system(hy, problem)
     columns = np.ascontiguousarray(np.resize(problem.samples, (count, problem.samples.shape[1])).T)
     names = {"y": columns, "out": np.empty_like(columns)}
-    tasks = [
-        timing.statement_task(
-            "function(y, outputs=out)", {**names, "function": hy.cfunc(rates, vars=variables, **options)}
-        )
-        for options in variants
-    ]
+    tasks = []
+    for options in variants:
+        function = _compiled(system, **options)
+        check_rates(problem, NAME, function)
+        tasks.append(timing.statement_task("function(y, outputs=out)", {**names, "function": function}))
     return lambda: min(task() for task in tasks) / count

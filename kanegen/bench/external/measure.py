@@ -44,8 +44,12 @@ TREES: Final = ("Pinocchio", "MuJoCo")
 LARGE: Final = ("spatial_chain(16)", "humanoid")
 BATCHES: Final = ("n_link_pendulum(2)", "spatial_chain(4)")
 BATCH_STATES: Final = (1_000, 10_000, 100_000)
-BATCH_FUNCTIONS: Final = {"": "batch", ", AVX2": "batch_avx2"}
-"""What comes after the numbers of states in the titles of batches: the functions of the modules that measure them."""
+BATCH_FUNCTIONS: Final = {
+    "": {"": "batch", ", lagrangian": "batch_lagrangian"},
+    ", AVX2": {"": "batch_avx2"},
+}
+"""What comes after the numbers of states in the titles of batches: what comes after the names of the peers, and the
+functions of their modules that measure."""
 GROWING: Final = ("n_link_pendulum",)
 BODIES: Final = (5, 10, 20, 40, 80)
 FIRST: Final = ("n_link_pendulum(5)", "rolling_disk")
@@ -153,12 +157,12 @@ class Comparison:
             problem = self._read(name)
             if problem is None:
                 continue
-            for count, (suffix, function) in product(BATCH_STATES, BATCH_FUNCTIONS.items()):
+            for count, (suffix, functions) in product(BATCH_STATES, BATCH_FUNCTIONS.items()):
                 tasks: dict[str, Task] = {}
-                for peer, module in self._modules.items():
+                for (peer, module), (way, function) in product(self._modules.items(), functions.items()):
                     if hasattr(module, function):
                         task = self._tried(problem, peer, partial(getattr(module, function), problem, count))
-                        tasks |= {} if task is None else {peer: task}
+                        tasks |= {} if task is None else {f"{peer}{way}": task}
                 self.results.batch[f"{name}, {count} states{suffix}"] = interleaved(tasks, self._rounds)
 
     def _growth(self, family: str) -> None:

@@ -12,13 +12,14 @@ import numpy as np
 import sympy as sm
 
 from kanegen.arrays import Array
-from kanegen.bench.external.formulas import Formulas, formulas_of, written_formulas
+from kanegen.bench.external.formulas import Formulas, formulas_of, lagrangian_of, written_formulas
 from kanegen.bench.external.reference import reference_solution
 from kanegen.bench.external.trees import EULER, Tree, humanoid, planar_chain, spatial_chain
 from kanegen.bench.modelfile import ModelFile, label, read_model_file
 from kanegen.bench.peers import parameter_values
 from kanegen.bench.timing import STATES, States
-from kanegen.derivation import derive
+from kanegen.derivation import Equations, derive
+from kanegen.graph import Node
 from kanegen.model import Model
 
 DURATION: Final = 10.0
@@ -54,8 +55,16 @@ class Problem:
             return self.written(model)
         start = self.file.start()
         point = np.array([*start["q"], *start["u"]], dtype=float)
-        equations = derive(model)
-        return formulas_of(equations, self.parameters, point, independent=bool(model.constraints))
+        return formulas_of(self._equations, self.parameters, point, independent=bool(model.constraints))
+
+    @cached_property
+    def lagrangian(self) -> Node:
+        """As `lagrangian_of`."""
+        return lagrangian_of(self._equations, self.parameters)
+
+    @cached_property
+    def _equations(self) -> Equations:
+        return derive(self.file.model)
 
     @cached_property
     def joints(self) -> Tree | None:

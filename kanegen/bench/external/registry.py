@@ -15,8 +15,9 @@ class Peer:
     """A program to compare with.
 
     ``module`` is the module of this folder with the functions ``program(problem)`` and ``first(problem)``, and
-    ``batch(problem, count)`` if the peer has batches, ``batch_avx2`` if it can do without AVX-512. ``imports`` is the
-    module of the package that it needs, and ``distribution`` the name with which pip installs that.
+    ``batch(problem, count)`` if the peer has batches, ``batch_avx2`` if it can do without AVX-512, and
+    ``batch_lagrangian`` if it derives equations from energies. ``imports`` is the module of the package that it needs,
+    and ``distribution`` the name with which pip installs that.
     """
 
     name: str

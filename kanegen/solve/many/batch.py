@@ -141,7 +141,7 @@ class Batching(Evaluation):
 
         The first call for a function compiles it for the vector unit of the processor; the cache keeps the result. The
         values agree with those of the function at one state within rounding: sums and products can be fused, and sines
-        and cosines have errors up to 1.5 units in the last place. Rows that need other dependent speeds, or angles
+        and cosines have errors up to 3.5 units in the last place. Rows that need other dependent speeds, or angles
         beyond 1e5 rad, are evaluated by the function at one state. The result of a row does not depend on other rows,
         on N, or on the number of threads.
 
