@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -289,6 +290,20 @@ def test_measurements_are_interleaved() -> None:
     assert order == ["a", "b"] * 3
     assert found == {"a": 1.0, "b": 2.0}
     assert 0.0 < statement_task("x + 1", {"x": 1})() < 1e-3
+
+
+def test_first_call_of_a_statement_may_compile_something() -> None:
+    calls = []
+
+    def function() -> None:
+        if not calls:
+            time.sleep(0.3)
+        calls.append(None)
+
+    task = statement_task("function()", {"function": function})
+    before = len(calls)
+    task()
+    assert len(calls) - before > 100  # the time of the first call gives one
 
 
 @pytest.mark.parametrize(
