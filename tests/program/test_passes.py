@@ -242,6 +242,17 @@ def test_lowered_code_computes_what_the_program_says(seed: int, change: str) -> 
             )
 
 
+def test_what_follows_gathered_sines_is_divided() -> None:
+    g = Graph()
+    angles = [g.input("q", k) for k in range(3)]
+    roots = [g.apply("sin", a) * g.input("u", k) + g.apply("cos", a) for a in angles for k in range(20)]
+    code = schedule(program_of(roots).functions[0], ())
+    with changed_always():
+        divided = splitting.split(code)
+    assert [type(s) for s in divided.statements[:1]] == [Gather]
+    assert len(divided.parts) == len(divided.statements) - 1 > 1
+
+
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_interleaved_code_names_what_it_needs_first(seed: int) -> None:

@@ -50,7 +50,7 @@ def cluster(workers: int) -> Iterator[Any]:
     """A client of a Dask cluster of processes on this machine."""
     distributed = pytest.importorskip("distributed", reason=REASON)
     with (
-        distributed.LocalCluster(workers, threads_per_worker=1, dashboard_address=None, silence_logs=50) as local,
+        distributed.LocalCluster(workers, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as local,
         distributed.Client(local) as client,
     ):
         yield client

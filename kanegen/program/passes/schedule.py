@@ -299,9 +299,10 @@ def _live(statements: Sequence[Statement]) -> list[int]:
 
 def _cut_section(section: Section, live: Sequence[int], numbers: Iterator[int]) -> Section:
     # Parts have the gathered sines and cosines as arguments, so that no part can precede their evaluation.
-    if any(isinstance(statement, Gather) for statement in section.statements):
-        return section
-    return Section(section.title, tuple(_cut(section.statements, live, numbers)))
+    gathered = [k + 1 for k, statement in enumerate(section.statements) if isinstance(statement, Gather)]
+    first = max(gathered, default=0)
+    parts = _cut(section.statements[first:], live[first:], numbers)
+    return Section(section.title, (*section.statements[:first], *parts))
 
 
 def _cut(statements: Sequence[Statement], live: Sequence[int], numbers: Iterator[int]) -> Iterator[Statement]:
