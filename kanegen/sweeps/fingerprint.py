@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,18 +15,20 @@ from kanegen.solve import Solver
 from kanegen.sweeps.designs import Design
 
 Fingerprint = dict[str, str]
-"""Digests by what they are of, in words for messages."""
+"""Digests by what they are of, in words for messages; the chunk size is written as such."""
+
+CHUNK_SIZE: Final = "chunk_size="
 
 
-def fingerprint(solver: Solver, design: Design, settings: Any, chunk_size: int) -> Fingerprint:
-    """The digests of the parts of a sweep. ``settings``: those of its task."""
+def fingerprint(solver: Solver, design: Design, settings: Mapping[str, Any], chunk_size: int) -> Fingerprint:
+    """The digests of the parts of a sweep. ``settings``: those of its task, by the names of arguments."""
     columns = [part for name, array in design.items() for part in (name, array.tobytes().hex())]
     return {
         "model": text_digest(_of_model(solver)),
         "parameters and start": text_digest(_of_values(solver)),
         "design": text_digest(columns),
-        "task and its options": text_digest(_words(settings, ())),
-        "chunk size": str(chunk_size),
+        **{f"{name}=": text_digest(_words(value, ())) for name, value in sorted(settings.items())},
+        CHUNK_SIZE: str(chunk_size),
     }
 
 

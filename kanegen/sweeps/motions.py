@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -19,6 +20,9 @@ from kanegen.sweeps.designs import Design
 from kanegen.sweeps.tasks import Computed, Piece, Values
 
 _STARTS: Final = ("q0", "u0", "s0")
+
+_WITHOUT_INFLUENCE: Final = ("threads", "progress")
+"""Arguments on which the motions do not depend."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,15 @@ class MotionTask:
         self._integrate(solver, {name: array[:0] for name, array in design.items()})
 
     @property
-    def settings(self) -> Any:
-        """See `Task`; results do not depend on the number of threads."""
-        return self.t_span, {name: value for name, value in self.options.items() if name != "threads"}
+    def settings(self) -> Mapping[str, Any]:
+        """See `Task`; results do not depend on the number of threads, nor on whether a default is written out."""
+        defaults = {name: item.default for name, item in signature(Solver.integrate_many).parameters.items()}
+        given = {name: _plain(value) for name, value in {"t_span": self.t_span, **self.options}.items()}
+        return {
+            name: value
+            for name, value in given.items()
+            if name not in _WITHOUT_INFLUENCE and (isinstance(value, np.ndarray) or value != defaults.get(name))
+        }
 
     def run(self, solver: Solver, piece: Piece) -> Computed:
         """See `Task`."""
@@ -90,6 +100,17 @@ class MotionTask:
         named = {"coordinate": d.coordinates, "speed": d.speeds, "state": d.states}
         labels: dict[str, NDArray[Any]] = {"t": np.array(times, dtype=np.float64)}
         return labels | {key: np.array(names, dtype=object) for key, names in named.items() if names}
+
+
+def _plain(value: Any) -> Any:
+    """Numbers as floats, and sequences of numbers as arrays, so that equal arguments are the same."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number | list | tuple | np.ndarray):
+        return value
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):  # names, functions, splines
+        return value
+    return array if array.ndim else float(array)
 
 
 def _those(columns: Mapping[str, Array], names: tuple[str, ...]) -> dict[str, Any]:

@@ -120,8 +120,8 @@ class Task(Protocol):
         """Names of results that are known before the first one."""
 
     @property
-    def settings(self) -> Any:
-        """What the results depend on besides the solver and the design."""
+    def settings(self) -> Mapping[str, Any]:
+        """What the results depend on besides the solver and the design, by the names of arguments."""
 
 
 @dataclass(frozen=True)
@@ -139,9 +139,9 @@ class FunctionTask:
         """See `Task`; what a function takes is known when it is called."""
 
     @property
-    def settings(self) -> Any:
+    def settings(self) -> Mapping[str, Any]:
         """See `Task`."""
-        return self.function
+        return {"task": self.function}
 
     def run(self, solver: Solver, piece: Piece) -> Computed:
         """See `Task`."""

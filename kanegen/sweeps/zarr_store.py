@@ -17,7 +17,7 @@ from kanegen.errors import SolveError, brief
 from kanegen.paths import file_path
 from kanegen.solve.solution.tables import require
 from kanegen.sweeps.designs import Design
-from kanegen.sweeps.fingerprint import Fingerprint
+from kanegen.sweeps.fingerprint import CHUNK_SIZE, Fingerprint
 from kanegen.sweeps.stores import ERROR, STATUS, Field, Layout, MemberStatus, stored_names
 from kanegen.sweeps.tasks import MEMBER, Task, Values
 
@@ -77,8 +77,13 @@ class ZarrStore:
         self.status[members] = status
 
     def read(self, name: str) -> NDArray[Any]:
-        """See `Store`."""
-        return np.asarray(self._group[name][...])
+        """See `Store`. Raises `SolveError` if a file of the array is damaged."""
+        try:
+            return np.asarray(self._group[name][...])
+        except Exception as error:  # of zarr, its codecs or the file system
+            raise SolveError(
+                f"{name!r} cannot be read from the store {self._group.store}: {type(error).__name__}: {error}"
+            ) from error
 
     def errors(self, members: Iterable[int]) -> dict[int, str]:
         """See `Store`."""
@@ -113,7 +118,7 @@ def open_store(
             _fill(group, design, chunk_size, task, description)
         group.attrs["kanegen"] = __version__  # notices here that the store cannot be written
         _consolidate(group)
-    return ZarrStore(group, chunk_size, task)
+        return ZarrStore(group, chunk_size, task)
 
 
 def stored_chunk_size(given: Any) -> int | None:
@@ -122,7 +127,7 @@ def stored_chunk_size(given: Any) -> int | None:
     local_folder(given)
     try:
         marks = zarr.open_group(given, mode="r", use_consolidated=False).attrs.get(_MARK)
-        return int(marks["chunk size"])
+        return int(marks[CHUNK_SIZE])
     except Exception:  # whatever is wrong with the store is said when it is opened to write
         return None
 
@@ -141,6 +146,9 @@ def writable(given: Any) -> Iterator[None]:
         yield
     except SolveError:
         raise
+    except (KeyError, ValueError) as error:  # an array or its metadata
+        reason = f"{type(error).__name__}: {error}"
+        raise SolveError(f"the store {brief(given)} is damaged ({reason}); give the name of a new folder") from error
     except Exception as error:  # of zarr, fsspec or the file system
         raise SolveError(f"the store {brief(given)} cannot be written: {type(error).__name__}: {error}") from error
 
@@ -175,11 +183,12 @@ def _require_same(given: Any, group: Any, marks: Fingerprint) -> None:
     found = group.attrs.get(_MARK)
     if not isinstance(found, Mapping):
         raise SolveError(f"the store {brief(given)} is no store of a sweep; give the name of a new folder")
-    other = [what for what, digest in marks.items() if found.get(what) != digest]
+    other = [what for what in {**found, **marks} if found.get(what) != marks.get(what)]
     if other:
+        sizes = f" ({found.get(CHUNK_SIZE)} in the store, {marks[CHUNK_SIZE]} given)" if CHUNK_SIZE in other else ""
         raise SolveError(
-            f"the store {brief(given)} belongs to another sweep: {', '.join(other)} differ(s); give another store, or "
-            "repeat the sweep with what the store was made with"
+            f"the store {brief(given)} belongs to another sweep: {', '.join(other)} differ(s){sizes}; give another "
+            "store, or repeat the sweep with what the store was made with"
         )
 
 

@@ -36,6 +36,11 @@ def test_options_of_a_build_are_checked(error: type[KanegenError], options: Any,
         kg.build(model_of("slider_crank"), **options)
 
 
+def test_numbers_of_numpy_are_written_as_those_of_python() -> None:
+    with raises(SolveError, "is nan;"):
+        solver_for("slider_crank").with_parameters(m1=np.float64("nan"))
+
+
 @pytest.mark.parametrize("call", [kg.build, kg.derive, kg.verify, lambda model: kg.emit(model, "unused")])
 def test_something_that_is_no_model_is_refused(call: Callable[[Any], Any]) -> None:
     with raises(ModelError, "'pendulum'", "kanegen.Model"):

@@ -152,9 +152,9 @@ def test_a_store_of_another_sweep_is_refused(tmp_path: Path) -> None:
     for what, other, design, task in others:
         with raises(kg.SolveError, "another sweep", what, "results.zarr"):
             kg.sweep(other, design, task, store=store)
-    with raises(kg.SolveError, "another sweep", "chunk size"):
+    with raises(kg.SolveError, "another sweep", "chunk_size=", "2 in the store, 3 given"):
         kg.sweep(solver, G, twice, store=store, chunk_size=3)
-    with raises(kg.SolveError, "another sweep", "task"):
+    with raises(kg.SolveError, "another sweep", "t_span=", "task="):
         kg.sweep(solver, G, t_span=(0.0, 1.0), store=store)
     np.testing.assert_array_equal(kg.sweep(solver, G, twice, store=store)["two"], 2.0 * G["g"])
 
@@ -169,8 +169,35 @@ def test_settings_and_values_of_closures_belong_to_a_sweep(tmp_path: Path) -> No
     with raises(kg.SolveError, "task"):
         kg.sweep(solver, G, scaled(3.0), store=tmp_path / "a.zarr")
     kg.sweep(solver, G, t_span=(0.0, 0.1), store=tmp_path / "b.zarr")
-    with raises(kg.SolveError, "task"):
+    with raises(kg.SolveError, "rtol="):
         kg.sweep(solver, G, t_span=(0.0, 0.1), rtol=1e-6, store=tmp_path / "b.zarr")
+
+
+def test_the_same_motions_may_be_asked_for_in_other_words(tmp_path: Path) -> None:
+    store, solver = tmp_path / "results.zarr", pendulum()
+    first = kg.sweep(solver, G, t_span=(0, 1), t_eval=[0, 1], store=store)
+    again = kg.sweep(solver, G, t_span=[0.0, 1.0], t_eval=np.array([0.0, 1.0]), rtol=1e-8, threads=2, store=store)
+    np.testing.assert_array_equal(first["q"], again["q"])
+    with raises(kg.SolveError, "t_eval="):
+        kg.sweep(solver, G, t_span=(0, 1), t_eval=[0.0, 0.5], store=store)
+
+
+def test_damaged_stores_are_named(tmp_path: Path) -> None:
+    def sweep(name: str) -> Any:
+        return kg.sweep(pendulum(), G, twice, store=tmp_path / name, chunk_size=2)
+
+    for name in ("lost.zarr", "cut.zarr", "junk.zarr"):
+        sweep(name)
+    shutil.rmtree(tmp_path / "lost.zarr" / "two")
+    with raises(kg.SolveError, "lost.zarr", "damaged", "two"):
+        sweep("lost.zarr")
+    metadata = tmp_path / "cut.zarr" / "zarr.json"
+    metadata.write_text(metadata.read_text(encoding="utf-8")[:40], encoding="utf-8")
+    with raises(kg.SolveError, "cut.zarr", "damaged"):
+        sweep("cut.zarr")
+    (tmp_path / "junk.zarr" / "two" / "c" / "0").write_bytes(b"junk")
+    with raises(kg.SolveError, "junk.zarr", "two", "cannot be read"):
+        _ = sweep("junk.zarr")["two"]
 
 
 def test_stores_that_cannot_be_used(tmp_path: Path) -> None:

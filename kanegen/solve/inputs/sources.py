@@ -43,7 +43,7 @@ class RunInputs:
     u, or t, q, u, s. ``controls``: sources of inputs that take their place, the module's ``Control``. ``laws``: the
     feedback laws that determine inputs, None without; the values are then those of the laws. ``without_laws``: the same
     inputs with zeros for these. ``scalars``: each input by itself, if it is known. ``held``: indices of the inputs
-    whose values are held between samples.
+    whose values are held between samples. ``interval``: the first and the last time of a table or spline.
     """
 
     compiled: Any
@@ -54,12 +54,19 @@ class RunInputs:
     without_laws: RunInputs | None = None
     scalars: tuple[Scalar, ...] | None = None
     held: tuple[int, ...] = ()
+    interval: tuple[float, float] | None = None
     _known: dict[float, Any] = field(default_factory=dict)
 
     @property
     def of_state(self) -> bool:
         """Whether the values depend on the state."""
         return self.n_arguments > 1
+
+    def require_span(self, t0: float, t1: float) -> None:
+        """Raise `SolveError` if a table or spline does not reach from ``t0`` to ``t1``."""
+        if self.interval is not None and (min(t0, t1) < self.interval[0] or max(t0, t1) > self.interval[1]):
+            first, last = self.interval
+            raise SolveError(f"the inputs are given for t from {first!r} to {last!r}; the run needs {t0!r} to {t1!r}")
 
     def at(self, t: float, state: State | None = None) -> Any:
         """The values (n_r,) at ``t``, where the state is ``state``.
@@ -137,7 +144,8 @@ def _piecewise(module: Evaluator, polynomial: Any, description: Description) -> 
     if width != len(names):
         expected = ", ".join(names) or "the model has no inputs"
         raise SolveError(f"r gives {width} value(s) at each time; expected {len(names)}: {expected}")
-    return RunInputs(module.Inputs.piecewise(polynomial.x, polynomial.c), partial(value_at, polynomial))
+    compiled, interval = module.Inputs.piecewise(polynomial.x, polynomial.c), (polynomial.x[0], polynomial.x[-1])
+    return RunInputs(compiled, partial(value_at, polynomial), interval=(float(interval[0]), float(interval[1])))
 
 
 def _by_name(

@@ -112,8 +112,8 @@ class Batching(Evaluation):
     ) -> Rates:
         """``(q', u')`` at N states, and ``s'`` for a model with states, with the stabilization of the solver.
 
-        Arguments, errors and rows that fail: as for :meth:`batch`. ``out`` is ``(qdot, udot)``, or ``(qdot, udot,
-        sdot)``, of shapes (N, n_q), (N, n_u), (N, n_s).
+        Arguments, errors and rows that fail: as for :meth:`batch`; column-major arrays are the fast ones. ``out`` is
+        ``(qdot, udot)``, or ``(qdot, udot, sdot)``, of shapes (N, n_q), (N, n_u), (N, n_s).
         """
         return Rates(*self._batch(self._rhs_name, self._rate_shapes, (t, q, u, r, s), parameters, out, threads))
 
@@ -141,9 +141,9 @@ class Batching(Evaluation):
 
         The first call for a function compiles it for the vector unit of the processor; the cache keeps the result. The
         values agree with those of the function at one state within rounding: sums and products can be fused, and sines
-        and cosines have errors up to 3.5 units in the last place. Rows that need other dependent speeds, or angles
-        beyond 1e5 rad, are evaluated by the function at one state. The result of a row does not depend on other rows,
-        on N, or on the number of threads.
+        and cosines have errors up to 3.5 units in the last place. Rows that need other dependent speeds are evaluated
+        by the function at one state, as are those with angles whose sum of squares exceeds (1e6 rad)^2, without fused
+        operations (1e5 rad)^2. The result of a row does not depend on other rows, on N, or on the number of threads.
 
         Parameters
         ----------
@@ -441,7 +441,10 @@ def output_arrays(out: Any, shapes: Mapping[str, tuple[int, ...]], arguments: Ar
         if not (isinstance(array, np.ndarray) and array.shape == shape and _is_plain(array) and array.flags.writeable):
             raise SolveError(f"out ({name}) is {_kind(array)}; expected a writeable, aligned array float64 {shape}")
         if _overlaps_itself(array):
-            raise SolveError(f"out ({name}) has the strides {array.strides}: several of its entries share memory")
+            raise SolveError(
+                f"out ({name}) has the strides {array.strides}: several of its entries share memory; "
+                f"give an array of its own, such as np.empty({shape}, order='F')"
+            )
         for other, memory in others.items():
             if _share_memory(array, memory):
                 raise SolveError(f"out ({name}) shares memory with {other}: give another array, or a copy of {other}")

@@ -9,13 +9,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from kanegen.codegen.methods.table import IMPLICIT
 from kanegen.errors import SolveError
 from kanegen.progress import counting
-from kanegen.solve.consistent import projection_of
+from kanegen.solve.consistent import projection_of, start_state
 from kanegen.solve.contacts import start_modes, watched_events
+from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.many.batch import Batching, parameters_of
 from kanegen.solve.many.lanes import on_lanes
-from kanegen.solve.many.motions import read_motions, requested_times
+from kanegen.solve.many.motions import Motions, read_motions, requested_times
 from kanegen.solve.many.reductions import reduction
 from kanegen.solve.many.results import Ensemble, Results
 from kanegen.solve.many.single import Runs, work
@@ -118,11 +120,20 @@ class Ensembles(Integrable, Batching):
         functions, varied = parameters_of(self._functions, motions.parameters.value)
         if (problem := functions.problem(solver._state_function(), constants=not varied)) is not None:
             raise SolveError(problem)
-        if not options.get("control"):
-            self._run_inputs(motions.r.sample)  # raises an error for inputs that no motion can use
+        self._require_usable(functions, motions, span, options)
         reduced = reduction(functions, reduce)
         runs = Runs(solver, motions, span, times, reduced, common)
         return _integrate(runs, number, progress)
+
+    def _require_usable(
+        self, functions: CompiledFunctions, motions: Motions, span: tuple[float, float], options: Mapping[str, Any]
+    ) -> None:
+        """Raise `SolveError` for inputs with which, and a start from which, no motion can be integrated."""
+        r = motions.r.sample
+        if not options.get("control"):
+            self._run_inputs(r).require_span(*span)
+        if motions.q0.value is None and motions.u0.value is None:
+            start_state(functions, self.initial, span[0], (None, None, motions.s0.sample), r, None)
 
 
 def _check(solver: Any, options: Mapping[str, Any], progress: Any) -> None:
@@ -144,6 +155,8 @@ def _check(solver: Any, options: Mapping[str, Any], progress: Any) -> None:
     watched_events(solver.description, events)
     start_modes(solver.extension.module, modes)
     projection_of(solver.stabilization, solver._functions)
+    if options["method"] in IMPLICIT:
+        solver._functions.require(("jacobian_q", "jacobian_u", "jacobian_t"))
     if options["start_tolerance"] is not None:
         positive(options["start_tolerance"], "start_tolerance", "a positive number, or None for no check")
 

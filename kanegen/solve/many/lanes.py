@@ -50,8 +50,8 @@ class LaneWork:
             status, cause = int(results.status[row]), int(self.cause[row])
             if status == Outcome.REFUSED.code:
                 results.reasons[row] = runs.complaint(row)
-            elif status == cause:
-                results.reasons[row] = "the quantity that is reduced is not finite"
+            elif status == cause and runs.reduction is not None:
+                results.reasons[row] = f"{runs.reduction.name!r}, which is reduced, is not finite at an accepted step"
             else:
                 code = cause if status == Outcome.RIGHT_HAND_SIDE_FAILED.code else status
                 message = next(known.message for known in Status if known == code)

@@ -61,7 +61,7 @@ def reduction(functions: CompiledFunctions, given: Any) -> Reduction | None:
     if name in state:
         return Reduction(kind, name, state.index(name), "")
     scalars = [key for key, spec in CATALOGUE.items() if spec.attribute and spec.shape == () and d.has(key)]
-    known = (*state, *(key for key, shape in d.outputs.items() if shape == ()), *scalars)
+    known = (*state, *(key for key, shape in d.outputs.items() if shape == ()), *scalars, *NAMED)
     if name in d.outputs and d.outputs[name] != ():
         raise SolveError(f"reduce names the output {name!r} of shape {d.outputs[name]}; expected one number")
     function = f"output:{name}" if name in d.outputs else name

@@ -47,7 +47,7 @@ class Options(NamedTuple):
             raise SolveError(f"max_steps is {brief(steps)}; expected an integer from 1 to 2**63 - 1, or None")
         flag(self.dense_output, "dense_output")
         if not (isinstance(self.progress, (bool, np.bool_)) or callable(self.progress)):
-            raise SolveError(f"progress is {brief(self.progress)}; expected True, False or a function of the time")
+            raise SolveError(f"progress is {brief(self.progress)}; expected True, False or a function")
         _check_tolerance(self.rtol, "rtol", zero=False)
         _check_tolerance(self.atol, "atol", zero=True)
         return self

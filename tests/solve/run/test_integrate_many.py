@@ -144,6 +144,16 @@ def test_wrong_arguments_are_refused() -> None:
         refused(f"'{arrays}'", "energy", reduce=("max", arrays))
     refused("event", "caugth", events=["caugth"])
     refused("progress", "7", progress=7)
+    refused("'max_energy_drift'", reduce="max_energy_drif")
+    refused("jacobian_q", "functions=", method="rodas")
+    refused("the start", "no value", "q0", q0=None, u0=None)
+
+
+def test_a_table_that_ends_before_the_span_is_refused() -> None:
+    solver = solver_for("cart_pole")
+    table = ([0.0, 0.1], np.zeros((2, 1)))
+    with raises(SolveError, "from 0.0 to 0.1", "0.5"):
+        solver.integrate_many((0.0, 0.5), np.zeros((3, 2)), np.zeros((3, 2)), table)
 
 
 def test_progress_counts_motions() -> None:
