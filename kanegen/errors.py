@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
+from numbers import Number
 from pathlib import Path
 
 
@@ -28,9 +29,12 @@ class ModelError(KanegenError, ValueError):
 
 
 def brief(value: object) -> str:
-    """A value as part of a message: its ``repr``, shortened; integers of thousands of digits have none."""
+    """A value as part of a message: its ``repr``, shortened; integers of thousands of digits have none.
+
+    Numbers of NumPy are written as those of Python: ``nan``, not ``np.float64(nan)``.
+    """
     try:
-        text = repr(value)
+        text = repr(value.item() if isinstance(value, Number) and hasattr(value, "item") else value)
     except Exception:  # of any class of the user
         return f"a {type(value).__name__} that cannot be displayed"
     return text if len(text) <= 200 else f"{text[:150]} ... {text[-40:]}"

@@ -17,6 +17,7 @@ from kanegen.bench.pair import comparison_table, derive_seconds, evaluate_pair, 
 from kanegen.bench.tables import make_table
 from kanegen.bench.timing import machine_lines
 from kanegen.cli.arguments import model_argument, print_line, time_option
+from kanegen.errors import BuildError
 from kanegen.paths import require_writable
 from kanegen.progress import activity
 
@@ -74,6 +75,10 @@ def bench(
         raise click.UsageError("--problem and --output need --peers")
     if peers and (file is not None or full or forms or flags):
         raise click.UsageError("--peers takes no FILE and no --full, --forms or --flags; choose models by --problem")
+    if file is None and not examples.is_dir():
+        raise BuildError(
+            f"there is no folder {examples}; run this in a checkout of kanegen, or name a folder by --examples"
+        )
     for line in machine_lines():
         print_line(line)
     if peers:

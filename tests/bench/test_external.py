@@ -202,6 +202,13 @@ def test_options_that_do_not_belong_together_are_refused(options: list[str]) -> 
     assert "--peers" in result.output
 
 
+def test_folder_of_the_models_must_exist(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["bench", "--peers", "--examples", str(tmp_path / "models")])
+    assert result.exit_code == 1
+    assert "models" in result.output
+    assert "--examples" in result.output
+
+
 def test_page_has_a_place_for_the_results() -> None:
     script = (ROOT / "docs" / "make_peers.py").read_text(encoding="utf-8")
     page = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
