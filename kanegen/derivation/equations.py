@@ -30,6 +30,7 @@ from kanegen.derivation.forces.reactions import MULTIPLIERS, auxiliary_loads, re
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.inertia.articulated import ArticulatedSystem, articulated_system
 from kanegen.derivation.inertia.bodies import Body
+from kanegen.derivation.inertia.loads import CoupledLoadsError
 from kanegen.derivation.inertia.loops import Loops
 from kanegen.derivation.speeds import factors, lower_model, model_before, new_speeds
 from kanegen.derivation.typeset import equations_table, quantity_display
@@ -271,9 +272,7 @@ class Equations:
 
     def _articulated(self, limit: float) -> ArticulatedSystem:
         name, reason = self.model.name, "the velocity of a body is not written as a sum of multiples of speeds"
-        if self.model.is_accelerated:
-            reason = f"the loads on {', '.join(self.model.accelerated_loads)} depend on accelerations"
-        elif not self.bodies:
+        if not self.bodies:
             reason = "it has no bodies"
         else:
             loops = Loops.of(self.system, self.constraints.rows)
@@ -281,6 +280,12 @@ class Equations:
                 self.require_independent_constraints()
             try:
                 system = articulated_system(self.system, self.bodies, self._all_forces.components, loops, limit)
+            except CoupledLoadsError as error:
+                loads = ", ".join(self.model.accelerated_loads)
+                raise BuildError(
+                    f'form="articulated" does not accept model {name!r}: the loads on {loads}, which depend on '
+                    'accelerations, couple its speeds; use form="auto"'
+                ) from error
             except ZeroDivisionError as error:
                 if error.args[0] in loops.multipliers:
                     raise BuildError(f"the constraints of model {name!r} are redundant") from error

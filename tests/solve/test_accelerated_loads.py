@@ -24,21 +24,26 @@ from accelerated_models import (
 )
 from messages import raises
 from scipy.integrate import solve_ivp
+from sympy.physics.mechanics import dynamicsymbols
 from tolerances import EVALUATION, FINE_INTEGRATION, SOLVE
 
 import kanegen as kg
 from kanegen.forms import FORMS
+from kanegen.graph import count_operations
 from kanegen.program.functions.right_sides import RIGHT_SIDES
 
 GENERAL = [form.name for form in FORMS.values() if not form.symmetric and not form.momenta]
 MOMENTA = [form.name for form in FORMS.values() if form.momenta]
 ACCEPTING = [form for form in RIGHT_SIDES if not FORMS[form].recursive]
-"""The forms that accept loads that depend on accelerations; tests of the derivation see the refusal of the others."""
+"""The forms that accept all symmetric loads that depend on accelerations."""
+RECURSIVE = [form for form in RIGHT_SIDES if FORMS[form].recursive]
+INERTIAS = ("inerter", "squared")
+"""The loads that are inertias of few speeds, which recursive forms accept."""
 STRICT = {"rtol": 1e-10, "atol": 1e-12}
 
 
 def forms_of(kind: str) -> list[str]:
-    forms = ACCEPTING if kind in SYMMETRIC else GENERAL
+    forms = [*ACCEPTING, *(RECURSIVE if kind in INERTIAS else [])] if kind in SYMMETRIC else GENERAL
     return ["auto", *(form for form in forms if not (form == "canonical" and kind == "squared"))]
 
 
@@ -66,6 +71,55 @@ def test_forms_that_need_symmetry_name_the_load_the_speeds_and_other_forms(form:
     with raises(kg.BuildError, form, "P1", "u1", "u2", "nonminimal"):
         kg.build(line(2, follower), form=form)
     assert kg.build(line(2, follower), functions=["rhs"]).description.form == "nonminimal"
+
+
+@pytest.mark.parametrize("form", RECURSIVE)
+def test_recursive_forms_refuse_loads_that_couple_bodies(form: str) -> None:
+    with raises(kg.BuildError, form, "P3", "couple"):
+        chain_solver("added mass", None, form, "rhs", backend="interpreted")
+
+
+def geared_chain(n: int) -> kg.Model:
+    """Particles on a chain of rods, whose joints turn wheels: torques -I u' on a rod and I u' on the one before it."""
+    c = [dynamicsymbols(f"{name}1:{n + 1}") for name in "qu"]
+    inertia, g, N, point = sm.Symbol("I"), sm.Symbol("g"), me.ReferenceFrame("N"), me.Point("O")
+    point.set_vel(N, 0)
+    frames, bodies, loads = [N], [], []
+    for k, (angle, speed) in enumerate(zip(*c, strict=True)):
+        frame = frames[-1].orientnew(f"A{k}", "Axis", [angle, N.z])
+        frame.set_ang_vel(frames[-1], speed * N.z)
+        before, point = point, point.locatenew(f"P{k}", frame.x)
+        point.v2pt_theory(before, N, frame)
+        bodies.append(me.Particle(f"body{k}", point, 1))
+        torque = inertia * speed.diff(TIME) * N.z
+        loads += [(point, g * N.x), (frame, -torque), *([(frames[-1], torque)] if k else [])]
+        frames.append(frame)
+    kinematics = [angle.diff(TIME) - speed for angle, speed in zip(*c, strict=True)]
+    return kg.Model(
+        name=f"geared_chain_{n}",
+        frame=N,
+        coordinates=c[0],
+        speeds=c[1],
+        kinematics=kinematics,
+        bodies=bodies,
+        loads=loads,
+        parameters={inertia: 0.1, g: 9.81},
+    )
+
+
+def test_reflected_inertias_keep_order_n() -> None:
+    """The recursive form is chosen, its operations grow with n, and it agrees with the matrix of the accelerations."""
+    equations = [kg.derive(geared_chain(n)) for n in (5, 10, 20)]
+    counts = [count_operations(e.articulated_accelerations(stabilized=False).udot) for e in equations]
+    assert counts[2] - counts[1] < 2.1 * (counts[1] - counts[0])
+    model = geared_chain(12)
+    solver = kg.build(model, functions=["rhs"], backend="interpreted")
+    assert FORMS[solver.description.form].recursive
+    other = kg.build(model, form="nonminimal", functions=["rhs"], backend="interpreted")
+    rng = np.random.default_rng(4)
+    for q, u in rng.uniform(-1.0, 1.0, (3, 2, 12)):
+        expected = other.rhs(0.0, q, u)[1]
+        np.testing.assert_allclose(solver.rhs(0.0, q, u)[1], expected, rtol=0.0, atol=SOLVE * np.abs(expected).max())
 
 
 def test_without_such_loads_the_matrix_is_that_of_the_kinetic_energy() -> None:
@@ -137,7 +191,7 @@ def cancelling(of: Line) -> list[Any]:
     return [(of.points[0], (of.b * of.u[0].diff(TIME) - 1) * of.N.x)]
 
 
-@pytest.mark.parametrize("form", ACCEPTING)
+@pytest.mark.parametrize("form", [*ACCEPTING, *RECURSIVE])
 def test_a_singular_matrix_is_named_at_run_time(form: str) -> None:
     solver = kg.build(line(2, cancelling), form=form, functions=["rhs"])
     assert solver.rhs(0.0, [0, 0], [0, 0])[1] == pytest.approx([-2.0, 0.0])

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from kanegen.derivation.geometry.system import System
 from kanegen.derivation.inertia.bodies import Body, square
 from kanegen.derivation.inertia.elimination import SparseFactor, Weights, eliminated
+from kanegen.derivation.inertia.loads import load_weights
 from kanegen.derivation.inertia.loops import Loops
 from kanegen.derivation.inertia.recursion import Recursion, Terms, velocity_recursion
 from kanegen.graph import Node, reachable
@@ -55,18 +56,25 @@ def articulated_system(
 
     ``powers`` are the active forces and the inertia forces at u' = 0; what they are conjugate to, such as a rate in a
     contact, can be nonlinear in the speeds. Raises ZeroDivisionError, with the speed or the multiplier as its argument,
-    if a speed moves no mass or the constraints are redundant, and FillInError if more than ``limit`` entries of
-    matrices are computed.
+    if a speed moves no mass or the constraints are redundant, FillInError if more than ``limit`` entries of matrices
+    are computed, and CoupledLoadsError for loads that depend on accelerations, unless they are inertias of speeds.
     """
     weights, forces = body_weights(system, bodies), Terms()
     for velocity, force in powers:
         forces[velocity] = forces[velocity] + force if velocity in forces else force
+    loads = forces
+    if system.model.is_accelerated:
+        forces = dict(zip(loads, system.without_accelerations(list(loads.values())), strict=True))
     moving = [x for pair in weights for x in pair]
     residuals = [row.residual for row in loops.rows if row.residual is not None]
     recursion = velocity_recursion([*forces, *moving], system.u, system.partials, residuals)
     if not _is_linear(recursion, moving, system.u):
         return None
     weights = {pair: weight for pair, weight in weights.items() if all(x in recursion.terms for x in pair)}
+    if system.model.is_accelerated:
+        for (a, b), weight in load_weights(system, recursion, loads.items()).items():
+            pair = (b, a) if (b, a) in weights else (a, b)
+            weights[pair] = weights[pair] + weight if pair in weights else weight
     factor = eliminated(system.graph, recursion, weights, system.u, loops, limit)
     acting = {x: force for x, force in forces.items() if x in recursion.terms}
     return ArticulatedSystem(factor, acting, system.u, loops, _couplings(recursion, weights, system.u))
