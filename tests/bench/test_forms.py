@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from accelerated_models import inerter, line
+from accelerated_models import TIME, Line, inerter, line
 from click.testing import CliRunner
 from messages import raises
 from systems import EXAMPLES
@@ -131,8 +131,13 @@ def test_eliminations_with_much_fill_in_are_given_up(monkeypatch: pytest.MonkeyP
     assert cheapest(equations) == "reduced"
 
 
-def test_loads_in_accelerations_take_another_form() -> None:
-    assert cheapest(derive(line(10, inerter))) == "range_space"
+def test_loads_that_couple_bodies_take_another_form() -> None:
+    def together(of: Line) -> list[Any]:
+        force = -of.b * sum(speed.diff(TIME) for speed in of.u) * of.N.x
+        return [(point, force) for point in of.points]
+
+    assert cheapest(derive(line(10, inerter))) == "articulated"
+    assert cheapest(derive(line(10, together))) == "range_space"
 
 
 @pytest.mark.parametrize("seed", range(6))

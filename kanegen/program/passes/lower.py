@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
-from weakref import WeakKeyDictionary
 
 from kanegen.graph import Node, reachable
 from kanegen.program.records import Function, Program
@@ -75,7 +74,8 @@ class Lowered:
         return self.values[node.index]
 
 
-_LOWERED: WeakKeyDictionary[Function, tuple[Sequence[Node], Lowered]] = WeakKeyDictionary()
+_LOWERED: Final = "_lowered"
+"""Where a function keeps its lowered values."""
 
 
 def lowered(function: Function, constants: Sequence[Node]) -> Lowered:
@@ -83,11 +83,13 @@ def lowered(function: Function, constants: Sequence[Node]) -> Lowered:
 
     The result is cached, since operation counts, cost estimates, :func:`reads` and the code all need it.
     """
-    known = _LOWERED.get(function)
+    # Kept with the function itself: a weak dictionary removes entries in a callback, in which Python loses a Ctrl-C.
+    kept: dict[str, Any] = vars(function)
+    known = kept.get(_LOWERED)
     if known is None or known[0] is not constants:
-        known = constants, lower(function.roots, {node.index: k for k, node in enumerate(constants)})
-        _LOWERED[function] = known
-    return known[1]
+        known = kept[_LOWERED] = constants, lower(function.roots, {node.index: k for k, node in enumerate(constants)})
+    result: Lowered = known[1]
+    return result
 
 
 def lower(roots: Iterable[Node], positions: Mapping[int, int]) -> Lowered:
