@@ -44,19 +44,21 @@ class Printer:
 
     def condition(self, value: Value) -> str:
         """The C condition that is true if the value is not zero; a comparison with NaN is false."""
-        if value not in self.names and value not in self._kept:
-            if value.op in _COMPARISON:
-                a, b = (self._operand(x, SUM) for x in value.args)
-                return f"{a} {_COMPARISON[value.op]} {b}"
-            if value.op in _LOGICAL:
-                return f" {_LOGICAL[value.op]} ".join(f"({self.condition(x)})" for x in value.args)
-            if value.op == "not":
-                return f"!({self.condition(value.args[0])})"
-        return f"{self._operand(value, SUM)} != KG_C(0.0)"
+        known = value in self.names or value in self._kept
+        return f"{self._operand(value, SUM)} != KG_C(0.0)" if known or not _is_condition(value) else self._test(value)
+
+    def _test(self, value: Value) -> str:
+        """The C condition that a comparison or a logical operation computes, even if its value has a name."""
+        if value.op in _COMPARISON:
+            a, b = (self._operand(x, SUM) for x in value.args)
+            return f"{a} {_COMPARISON[value.op]} {b}"
+        if value.op in _LOGICAL:
+            return f" {_LOGICAL[value.op]} ".join(f"({self.condition(x)})" for x in value.args)
+        return f"!({self.condition(value.args[0])})"
 
     def holds(self, value: Value) -> str:
         """Like `condition`, but also false for a number that is NaN."""
-        if value.op in _COMPARISON or value.op in _LOGICAL or value.op == "not":
+        if _is_condition(value):
             return self.condition(value)
         text = self.expression(value)
         return f"{text} < KG_C(0.0) || {text} > KG_C(0.0)"
@@ -98,11 +100,15 @@ class Printer:
             return self._element(op, value.payload)
         if op == "select":
             return f"KG_SELECT({self.condition(args[0])}, {self.expression(args[1])}, {self.expression(args[2])})"
-        if op in _COMPARISON or op in _LOGICAL or op == "not":
-            return f"KG_TRUTH({self.condition(value)})"
+        if _is_condition(value):
+            return f"KG_TRUTH({self._test(value)})"
         inner = ", ".join(self.expression(x) for x in args)
         return f"{self._functions[value.payload]}({inner})" if op == "call" else f"KG_{op.upper()}({inner})"
 
     def _element(self, array: str, index: int) -> str:
         self.arrays.add(array)
         return f"{array}[{index}]"
+
+
+def _is_condition(value: Value) -> bool:
+    return value.op in _COMPARISON or value.op in _LOGICAL or value.op == "not"

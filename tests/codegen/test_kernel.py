@@ -23,10 +23,12 @@ from tolerances import COMPILED_PROGRAM, RANDOM_PROGRAM
 
 from kanegen.codegen.kernel import emit_sources
 from kanegen.codegen.sources import Sources, runtime_headers
+from kanegen.codes import Status
+from kanegen.graph import Graph
 from kanegen.graph.interpret import mpmath_context
 from kanegen.program.interpret import interpret
 from kanegen.program.passes import schedule as splitting
-from kanegen.program.records import Program
+from kanegen.program.records import Block, Check, Function, Program, Store, Symbols
 
 GOLDENS = Path(__file__).parent / "goldens"
 PROGRAMS: dict[str, Callable[[], Program]] = {"pendulum": pendulum, "solver": solver_program}
@@ -122,6 +124,25 @@ def test_random_programs_agree_with_the_interpreter(
             expected_status, expected = interpret(program, f"f{k}", inputs)
             assert status == expected_status == 0
             np.testing.assert_allclose(out, expected, rtol=RANDOM_PROGRAM, atol=RANDOM_PROGRAM, err_msg=f"f{k}")
+
+
+@pytest.mark.parametrize("q", [(0.5, 1.0), (1.0, 0.5)])
+def test_parts_share_conditions(q: tuple[float, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(splitting, "LONGEST", 10)
+    monkeypatch.setattr(splitting, "PART", 7)
+    graph = Graph()
+    a, b = (graph.input("q", k) for k in range(2))
+    below = graph.apply("lt", a, b)
+    values = [graph.select(below, a + k, b * k) for k in range(1, 30)]
+    steps = (Check(below), Block("", tuple(Store("out", k, value) for k, value in enumerate(values))))
+    function = Function("f", (len(values),), steps, {}, "")
+    program = Program("parts", graph, Symbols(("a", "b"), (), (), (), ()), (function,))
+    sources = emit_sources(program, digest=DIGEST)
+    assert "kept[" in sources.text(sources.kernel)
+    inputs = {"t": [0.0], "q": list(q), "u": [], "r": [], "p": [], "g": []}
+    status, out = CompiledModel(sources, tmp_path).evaluate("f", inputs, len(values))
+    assert status == (Status.OK if q[0] < q[1] else Status.SINGULAR)
+    np.testing.assert_array_equal(out, [q[0] + k if q[0] < q[1] else q[1] * k for k in range(1, 30)])
 
 
 @with_each_c_sanitizer

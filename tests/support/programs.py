@@ -107,6 +107,7 @@ class RandomExpressions:
         self._random = random.Random(seed)
         self.graph = graph
         self._bounds: dict[Node, float] = {}
+        self.conditions: list[Node] = []
         leaves = [("q", 4), ("u", 4), ("p", 3), ("g", 1), ("r", 1), ("t", 1)]
         self.leaves = [graph.input(array, k) for array, size in leaves for k in range(size)]
         self.leaves += [graph.const(value) for value in (0.1, -3, 2, 1.5e-3)]
@@ -149,13 +150,21 @@ class RandomExpressions:
             )
         else:
             bound = max(bound_a, bound_b)
-            below = g.apply("lt", a, b)
-            both = g.apply("and", below, g.apply("not", g.apply("le", b, g.zero)))
-            node = self._random.choice((g.apply("min", a, b), g.apply("max", a, b), g.select(both, a, b)))
+            chosen = g.select(self._condition(a, b), a, b)
+            node = self._random.choice((g.apply("min", a, b), g.apply("max", a, b), chosen))
         if bound > self.MODEST:
             node, bound = g.apply("tanh", node), 1.0
         self._bounds[node] = bound
         return node
+
+    def _condition(self, a: Node, b: Node) -> Node:
+        """A condition on two nodes, or one that other nodes use too."""
+        g = self.graph
+        if self.conditions and self._random.random() < 0.5:
+            return self._random.choice(self.conditions[-6:])
+        both = g.apply("and", g.apply("lt", a, b), g.apply("not", g.apply("le", b, g.zero)))
+        self.conditions.append(both)
+        return both
 
 
 def random_program(seed: int, count: int, size: int = 60) -> Program:
@@ -182,6 +191,7 @@ def random_program(seed: int, count: int, size: int = 60) -> Program:
 def _random_function(name: str, expressions: RandomExpressions, size: int) -> Function:
     g = expressions.graph
     pool = list(expressions.leaves) + expressions.pool[-6:]
+    expressions.conditions.clear()  # some read arrays of another function
     expressions.grow(expressions.number(5, size), pool)
     expressions.pool = pool
     pick = expressions.pick
