@@ -31,7 +31,7 @@ from kanegen.program.functions.momentum_form import add_momentum_form
 from kanegen.program.functions.right_sides import RIGHT_SIDES, right_hand_side
 from kanegen.program.kernels import KERNELS
 from kanegen.program.options import BuildOptions, Scope
-from kanegen.program.passes.count import KERNEL_WEIGHT, RECURSIVE_WEIGHT, cost_estimate, latency, operation_count
+from kanegen.program.passes.count import KERNEL_WEIGHT, cost_estimate, latency, operation_count
 from kanegen.program.passes.lower import hoist
 from kanegen.program.recipes import SPECS, reason_against
 from kanegen.program.records import Function, Program, Symbols
@@ -227,7 +227,7 @@ def _recursion_estimate(equations: Equations, forms: Iterable[str]) -> Recursion
     except (BuildError, FillInError):
         return None
     costs = {
-        form: RECURSIVE_WEIGHT * max(cost_estimate(*function), latency(*function))
+        form: max(cost_estimate(*function), latency(*function))
         for form, function in right_sides(apart, forms, fallback=False).items()
     }
     functions = Functions(apart, next(iter(costs)), SPECS)

@@ -88,14 +88,16 @@ def cloth(rows: int, columns: int, rods: int = 0) -> kg.Model:
     )
 
 
-@pytest.mark.parametrize("rods", [0, 24])
-def test_sparse_systems_are_written_out_whatever_their_size(rods: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("rods", "chosen"), [(0, "articulated"), (24, "range_space")])
+def test_sparse_systems_are_written_out_whatever_their_size(
+    rods: int, chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     equations = derive(cloth(5, 6, rods))
     # The dense system of the independent accelerations is not derived to find this.
     monkeypatch.delattr(Equations, "reduced")
-    assert cheapest(equations) == "range_space"
+    assert cheapest(equations) == chosen
     program, form = assemble(equations, BuildOptions.of("auto", ("rhs",)))
-    assert form == "range_space"
+    assert form == chosen
     assert operation_count(program.function("rhs"), program.constants) < 3000
 
 
@@ -110,9 +112,9 @@ def test_large_full_systems_are_not_written_out(monkeypatch: pytest.MonkeyPatch)
     [
         ("n_link_pendulum", 10, "range_space"),
         ("n_link_pendulum", 40, "articulated"),
-        ("spatial_chain", 8, "articulated"),
+        ("spatial_chain", 5, "articulated"),
         ("scissor_lift", 4, "reduced"),
-        ("scissor_lift", 12, "articulated"),
+        ("scissor_lift", 6, "articulated"),
     ],
 )
 def test_long_chains_take_the_form_of_order_n(name: str, n: int, chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:

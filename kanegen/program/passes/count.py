@@ -51,11 +51,6 @@ LATENCY: Final = 20.0
 """The same for all other operations: 4 cycles of the processor."""
 
 
-RECURSIVE_WEIGHT: Final = 1.1
-"""Time of recursive code relative to the larger one of its estimated cost and its latency. Measured: 1.0 to 1.2 for
-chains of 5 to 20 bodies."""
-
-
 def cost_estimate(function: Function, constants: Sequence[Node] = ()) -> float:
     """Estimate the time of one call of ``function``, in additions, to compare the forms of one model.
 
@@ -75,7 +70,7 @@ def cost_estimate(function: Function, constants: Sequence[Node] = ()) -> float:
 def latency(function: Function, constants: Sequence[Node] = ()) -> float:
     """Return the time of the longest sequence of operations, each of which needs the result of the one before.
 
-    It is a lower bound of the time of straight-line code, which a recursion along a chain of bodies reaches.
+    It is a lower bound of the time of straight-line code. A recursion along a chain of bodies reaches it.
     """
     ends: dict[Value, float] = {}
     for value in lowered(function, constants).order:
