@@ -6,7 +6,7 @@ import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -78,9 +78,15 @@ def require_none(problems: Sequence[str], headline: str = "", advice: str = "") 
         raise SolveError(headline + "; ".join(problems) + advice)
 
 
+MOST_LISTED: Final = 10
+"""Most problems of one kind in a message: a model of many loops can violate hundreds of constraints at once."""
+
+
 def listed(headline: str, problems: Sequence[str], advice: str) -> str:
-    """A message with a line for each problem."""
-    return "\n  - ".join([f"{headline}:", *problems]) + f"\n{advice}"
+    """A message with a line for each problem, or for the first `MOST_LISTED` of them and their number."""
+    hidden = len(problems) - MOST_LISTED
+    shown = [*problems[:MOST_LISTED], f"and {hidden} more"] if hidden > 1 else problems
+    return "\n  - ".join([f"{headline}:", *shown]) + f"\n{advice}"
 
 
 def beyond(labels: Iterable[str], residuals: Array, limit: float) -> list[str]:

@@ -6,7 +6,7 @@ import numpy as np
 import sympy as sm
 import sympy.physics.mechanics as me
 from closed_loops import solver_of, t
-from messages import says
+from messages import raises, says
 from state_models import cart, cart_matrix
 from systems import initial, solver_for
 
@@ -111,3 +111,12 @@ def test_histories_name_contacts_and_controls() -> None:
 def test_inverse_dynamics_names_controls() -> None:
     found = solver_of("slider_crank").inverse_dynamics({"x": 1.3 + 0.1 * t}, [0.0, 1.0, 2.0])
     says(repr(found), "3 times", "t = 0 .. 2", f"|F| = {np.abs(found.controls).max():.6g}", "feasible")
+
+
+def test_messages_list_the_first_of_many_violations() -> None:
+    solver, start = solver_for("scissor_lift"), initial("scissor_lift")
+    q, u = (np.asarray(start[name]) + 0.1 * np.arange(1, 10) for name in ("q", "u"))
+    count = 16  # eight at position level, eight at velocity level
+    with raises(kg.SolveError, f"violates {count} constraint(s)", f"and {count - 10} more", "start_tolerance") as info:
+        solver.integrate((0.0, 0.1), q, u)
+    assert len(str(info.value).splitlines()) == 13
