@@ -44,7 +44,7 @@ class FormSpec:
 WRITTEN_OUT_LIMIT: Final = 14_000
 """Most operations of a factorization and its solves in straight-line code that ``form="auto"`` accepts: those of a full
 matrix of 32 unknowns, or of thousands of unknowns in a chain or a net of springs. With more operations, compiling takes
-longer than most runs. For a chain with 20 speeds this code is 1.5 to 2 times as fast as the loops of the reduced form.
+longer than most runs. For a chain with 26 speeds this code is 1.6 times as fast as the loops of the reduced form.
 """
 
 FEW_SPEEDS: Final = 8

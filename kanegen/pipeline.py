@@ -56,7 +56,8 @@ def build(
         are inputs of the compiled code. The integrals of motion that a projection names are compiled with the model.
     functions
         Functions to compile; None means :data:`kanegen.program.catalogue.DEFAULT_FUNCTIONS`, ``"all"`` adds those that
-        are compiled on request only: A1, A2, N, L, F, Dm, e, rank, parts, underactuation, integrals and Jacobians.
+        are compiled on request only: A1, A2, N, L, F, qdot, linear_momentum, Dm, e, rank, acceleration_parts,
+        underactuation, integrals and Jacobians.
         With None, those that only the user calls, such as Q, energies and outputs, are compiled when they are first
         used if the model is large (docs/building.md).
     compiler

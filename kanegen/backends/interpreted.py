@@ -80,7 +80,8 @@ class InterpretedModel:
         raise BuildError(f"backend 'interpreted' evaluates {name} at one state only: use backend='cython' for batches")
 
     def many(self, function: str, method: str, quantity: str) -> None:
-        """None: there is no vector unit to use."""
+        """None: there is no vector unit to use. Raises `SolveError` for a method that `integrate` does not have."""
+        _require_method(method)
 
     @property
     def sources(self) -> Sources:
@@ -432,8 +433,7 @@ class Interpreted:
     ) -> SimpleNamespace:
         """Integrate with SciPy; the result has the fields of the ``RunResult`` of compiled models."""
         method = options.get("method", "dopri5")
-        if method not in METHODS:
-            raise SolveError(f"backend 'interpreted' has no method {method!r}; expected one of {', '.join(METHODS)}")
+        _require_method(method)
         if options.get("projection") is not None:
             _refuse("projections in runs")
         controls = _controls(options.get("control"))
@@ -476,6 +476,11 @@ def _finite(values: Any, names: Sequence[str], what: str) -> Array:
 
 def _message(status: int) -> str:
     return next((known.message for known in Status if known == status), f"status {status}")
+
+
+def _require_method(method: str) -> None:
+    if method not in METHODS:
+        raise SolveError(f"backend 'interpreted' has no method {method!r}; expected one of {', '.join(METHODS)}")
 
 
 def _refuse(what: str) -> NoReturn:

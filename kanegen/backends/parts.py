@@ -32,8 +32,8 @@ def request_of(names: tuple[str, ...], digest: str, form: str, derive_more: Deri
         known = derive_more or _known.get(digest)
         if known is None:
             raise BuildError(
-                "the solver was unpickled, and a pickle does not contain the model, from which they are derived: call "
-                "them once before pickling, or name them in functions= of kanegen.build"
+                "the solver was unpickled, and a pickle does not contain the model, from which functions are derived: "
+                f"use {', '.join(names)} once before pickling, or name this in functions= of kanegen.build"
             )
         return known(form, names)
 

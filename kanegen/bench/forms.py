@@ -16,9 +16,10 @@ from kanegen.bench.modelfile import ModelFile, label, read_model_file
 from kanegen.bench.peers import input_values, parameter_values
 from kanegen.bench.tables import make_table, seconds_text
 from kanegen.codegen.description import Description
-from kanegen.derivation import derive
+from kanegen.derivation import Equations, derive
 from kanegen.errors import BuildError
 from kanegen.forms import FORMS
+from kanegen.graph import Newton
 from kanegen.model import Model
 from kanegen.pipeline import sources_of
 from kanegen.program.assemble import cheapest
@@ -84,7 +85,9 @@ def measure_forms(file: ModelFile, rounds: int) -> FormRow:
     forms disagree.
     """
     model = file.model
-    states = timing.states_near(file.start(), input_values(model, file.start()), parameter_values(model))
+    equations = derive(model)
+    near = timing.states_near(file.start(), input_values(model, file.start()), parameter_values(model))
+    states = _with_unit_norms(equations, near)
     operations: dict[str, int] = {}
     functions: dict[str, timing.TimedFunction] = {}
     refusal: BuildError | None = None
@@ -101,7 +104,14 @@ def measure_forms(file: ModelFile, rounds: int) -> FormRow:
     tasks = {form: function.task(SAMPLE_SECONDS) for form, function in functions.items()}
     seconds = timing.interleaved(tasks, REPEATED * rounds)
     times = {form: FormTime(operations[form], seconds[form]) for form in functions}
-    return FormRow(label(file.path.stem, file.options), cheapest(derive(model)), times)
+    return FormRow(label(file.path.stem, file.options), cheapest(equations), times)
+
+
+def _with_unit_norms(equations: Equations, states: timing.States) -> timing.States:
+    """The states with Euler parameters of norm 1: for others, matrices of rotations are none, and forms differ."""
+    norms = Newton([item.position for item in equations.constraints.invariants], equations.system.q)
+    given = [{"t": [states.t], "q": q.tolist(), "p": states.p.tolist()} for q in states.q]
+    return replace(states, q=np.array([(norms.solve(values) or values)["q"] for values in given]))
 
 
 def _timed(model: Model, form: str, states: timing.States) -> tuple[int, timing.TimedFunction]:

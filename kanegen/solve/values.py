@@ -290,17 +290,18 @@ def input_array(d: Description, given: Mapping[Any, Any], defaults: Array) -> Ar
 
 
 def state_arrays(
-    description: Description, initial: Mapping[str, float], q: Any, u: Any, s: Any
+    description: Description, initial: Mapping[str, float], q: Any, u: Any, s: Any, suffix: str = ""
 ) -> tuple[Any, Any, Any]:
     """The state as arrays. Values that a mapping by name or symbol leaves open, all for None, are those of ``initial``.
 
     A mapping that contains arrays (N,) gives an array with N rows. Arrays are returned unchanged. ``s`` remains None if
-    ``initial`` has no values of the states, which many functions do not need.
+    ``initial`` has no values of the states, which many functions do not need. ``suffix`` is the end of the names of the
+    arguments, for messages.
 
     Raises `SolveError` for unknown names, values that are not finite, and missing values, which it names.
     """
     arrays = []
-    for variables, given in zip(Variables.of(description), (q, u, s), strict=True):
+    for variables, given in zip(Variables.of(description, suffix), (q, u, s), strict=True):
         unneeded = variables.kind == "state" and given is None and not initial.keys() >= set(variables.names)
         if by_array(given) or unneeded or (given is None and not variables.names):
             arrays.append(given)

@@ -85,7 +85,9 @@ def grid(values: Mapping[Any, Any] | None = None, /, **named: Any) -> Design:
     SolveError
         For values that are no real numbers, empty axes, and names that are given twice.
     """
-    axes = {name: _column(name, value) for name, value in _merged(values, named).items()}
+    axes = {
+        name: _column(name, value, "(n,), the values along this axis") for name, value in _merged(values, named).items()
+    }
     corners = np.meshgrid(*axes.values(), indexing="ij")
     return Design({name: array.ravel() for name, array in zip(axes, corners, strict=True)}, axes)
 
@@ -129,6 +131,8 @@ def sample(
     if method not in SAMPLERS:
         raise SolveError(f"method is {brief(method)}; expected {', '.join(SAMPLERS)}")
     count = positive_integer(n, "n", "a positive integer, the number of members")
+    if not (ranges or named):
+        raise SolveError("there is no range; give NAME=(lowest, highest), or NAME= a distribution of scipy.stats")
     quantiles = {name: _quantile(name, given) for name, given in _merged(ranges, named).items()}
     points = _points(method, len(quantiles), count, seed)
     return Design({name: quantile(points[:, k]) for k, (name, quantile) in enumerate(quantiles.items())})
@@ -161,11 +165,11 @@ def _merged(values: Any, named: Mapping[str, Any]) -> dict[str, Any]:
     return _named({**first, **named})
 
 
-def _column(name: str, value: Any) -> Array:
-    """A read-only copy of the values (N,) of one name."""
+def _column(name: str, value: Any, expected: str = "(N,), one value for each member") -> Array:
+    """A read-only copy of the values of one name."""
     array = real_array(value, name).copy()
     if array.ndim != 1 or not array.size:
-        raise SolveError(f"{name} has shape {array.shape}; expected (N,), one value for each member")
+        raise SolveError(f"{name} has shape {array.shape}; expected {expected}")
     array.flags.writeable = False
     return array
 

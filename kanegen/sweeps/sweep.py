@@ -112,7 +112,7 @@ def sweep(
         raise SolveError("give t_span=(t0, t1) for motions, or task=, a function of (solver, member)")
     if task is not None and (t_span is not None or motion):
         given = ", ".join((*(["t_span"] if t_span is not None else []), *motion))
-        raise SolveError(f"{given} are arguments for motions, which task= replaces: leave them out")
+        raise SolveError(f"task= replaces motions, which need {given}: leave out one or the other")
     kind: Task = MotionTask(t_span, motion) if task is None else FunctionTask(task)
     columns = design_of(design, solver.description, extra)
     if task is None and extra:

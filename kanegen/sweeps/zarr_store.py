@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -102,9 +103,9 @@ def open_store(
     """
     zarr = require("zarr", "store=", "sweep")
     local = local_folder(given)
-    with writable(given):
+    with writable(given, "; give the name of a new folder"):
         try:
-            group = zarr.open_group(given, mode="r+", use_consolidated=False)
+            group = _opened(zarr, given)
         except FileNotFoundError:
             if local is not None and local.is_dir() and any(local.iterdir()):
                 raise SolveError(
@@ -140,17 +141,30 @@ def local_folder(given: Any) -> Path | None:
 
 
 @contextmanager
-def writable(given: Any) -> Iterator[None]:
-    """Turn what zarr and the file system raise into `SolveError`."""
+def writable(given: Any, advice: str = "") -> Iterator[None]:
+    """Turn what zarr and the file system raise into `SolveError`; ``advice`` is for damaged stores."""
     try:
         yield
     except SolveError:
         raise
     except (KeyError, ValueError) as error:  # an array or its metadata
         reason = f"{type(error).__name__}: {error}"
-        raise SolveError(f"the store {brief(given)} is damaged ({reason}); give the name of a new folder") from error
+        raise SolveError(f"the store {brief(given)} is damaged ({reason}){advice}") from error
     except Exception as error:  # of zarr, fsspec or the file system
         raise SolveError(f"the store {brief(given)} cannot be written: {type(error).__name__}: {error}") from error
+
+
+def _opened(zarr: Any, given: Any) -> Any:
+    """The group of a store. Raises FileNotFoundError if there is none, `SolveError` where nothing can be written."""
+    try:
+        return zarr.open_group(given, mode="r+", use_consolidated=False)
+    except (FileNotFoundError, json.JSONDecodeError):
+        raise
+    except ValueError as error:  # a store that can only be read, an unknown protocol
+        raise SolveError(
+            f"the store {brief(given)} cannot be opened to write: {error}; give a folder, a URL that fsspec knows or a "
+            "store of zarr that can be written"
+        ) from error
 
 
 def _fill(group: Any, design: Design, chunk_size: int, task: Task, description: Description) -> None:

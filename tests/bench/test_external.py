@@ -166,12 +166,6 @@ def test_peers_that_fail_are_named_and_the_others_measured(comparison: Compariso
     assert "no n_link_pendulum(2)" in text
 
 
-def test_unknown_problem_is_named(comparison: Comparison) -> None:
-    for _, part in comparison.parts(["no_such_example"]):
-        part()
-    assert "no_such_example.py" in comparison.results.refused["no_such_example"]["kanegen"]
-
-
 def test_package_that_cannot_be_imported_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = registry.Peer("heyoka", "heyoka_peer", "kanegen_has_no_such_module", "heyoka")
     monkeypatch.setattr(registry, "PEERS", {"heyoka": broken})
@@ -207,6 +201,14 @@ def test_folder_of_the_models_must_exist(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "models" in result.output
     assert "--examples" in result.output
+
+
+@pytest.mark.parametrize("name", ["nonsense", "n_link_pendulum(x)"])
+def test_problems_must_exist(name: str) -> None:
+    result = CliRunner().invoke(main, ["bench", "--peers", "--examples", str(EXAMPLES), "--problem", name])
+    assert result.exit_code == 1
+    assert name in result.output
+    assert "rolling_disk" in result.output
 
 
 def test_page_has_a_place_for_the_results() -> None:

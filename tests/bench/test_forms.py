@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
@@ -15,8 +16,10 @@ from messages import raises
 from systems import EXAMPLES
 
 import kanegen as kg
-from kanegen.bench.forms import FormRow, FormTime, example_files, measure_forms
+from kanegen.bench.forms import FormRow, FormTime, _with_unit_norms, example_files, measure_forms
 from kanegen.bench.modelfile import read_model_file
+from kanegen.bench.peers import input_values, parameter_values
+from kanegen.bench.timing import states_near
 from kanegen.cli import main
 from kanegen.derivation import Equations, derive
 from kanegen.derivation.algebra import range_space_operations
@@ -187,3 +190,12 @@ def test_command_prints_the_choice() -> None:
     assert result.exit_code == 0, result.output
     assert "spherical_pendulum" in result.output
     assert "pseudoinverse" in result.output
+
+
+def test_forms_are_compared_where_euler_parameters_have_norm_1() -> None:
+    file = read_model_file(EXAMPLES / "humanoid.py")
+    near = states_near(file.start(), input_values(file.model, file.start()), parameter_values(file.model))
+    moved = _with_unit_norms(derive(file.model), near)
+    group = slice(3, 7)  # e0 to e3
+    assert np.ptp(np.linalg.norm(near.q[:, group], axis=1)) > 1e-3
+    np.testing.assert_allclose(np.linalg.norm(moved.q[:, group], axis=1), 1.0, rtol=1e-12)

@@ -204,6 +204,11 @@ def test_stores_that_cannot_be_used(tmp_path: Path) -> None:
     def sweep(store: Any) -> None:
         kg.sweep(pendulum(), G, twice, store=store)
 
+    read_only = zarr.storage.LocalStore(tmp_path / "read only", read_only=True)
+    with raises(kg.SolveError, "store", "read-only", "written"):
+        sweep(read_only)
+    with raises(kg.SolveError, "'foo://x'", "Protocol", "URL"):
+        sweep("foo://x")
     (tmp_path / "file").write_text("no folder")
     with raises(kg.SolveError, "file", "store"):
         sweep(tmp_path / "file")

@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from kanegen.bench.external.problems import INTEGRATED, Problem, read_problem
+from kanegen.bench.external.problems import INTEGRATED, Problem, read_problem, require_problem
 from kanegen.bench.external.program import Program, Task
 from kanegen.bench.external.registry import OWN, PEERS, installed
 from kanegen.bench.timing import interleaved, machine_lines, timed
@@ -119,7 +119,12 @@ class Comparison:
         self.results = Results(machine_lines(), versions, missing)
 
     def parts(self, problems: Sequence[str] = ()) -> Iterator[tuple[str, Callable[[], None]]]:
-        """Titles, and functions that measure. With ``problems``, only these are evaluated and integrated."""
+        """Titles, and functions that measure. With ``problems``, only these are evaluated and integrated.
+
+        Raises `BuildError` for an unknown problem.
+        """
+        for name in problems:
+            require_problem(self._examples, name)
         if not problems:
             yield "time to the first motion", self._firsts
         for name in problems or INTEGRATED:

@@ -19,6 +19,7 @@ from kanegen.bench.modelfile import ModelFile, label, read_model_file
 from kanegen.bench.peers import parameter_values
 from kanegen.bench.timing import STATES, States
 from kanegen.derivation import Equations, derive
+from kanegen.errors import BuildError
 from kanegen.graph import Node
 from kanegen.model import Model
 
@@ -180,6 +181,18 @@ def _entry(name: str) -> _Entry:
             return _Entry("struck_four_bar", {"struck": False}, {"written": _four_bar, "title": name})
         case _:
             return _Entry(example, {}, {})
+
+
+def require_problem(examples: Path, name: str) -> None:
+    """Raise `BuildError` if the folder ``examples`` has no model for a problem of this name."""
+    try:
+        found = (examples / f"{_entry(name).example}.py").is_file()
+    except ValueError:  # the number of bodies
+        found = False
+    if not found:
+        raise BuildError(
+            f"there is no problem {name!r}; expected {', '.join(INTEGRATED)}, or another example in {examples}"
+        )
 
 
 def read_problem(examples: Path, name: str) -> Problem:

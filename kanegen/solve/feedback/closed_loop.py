@@ -68,10 +68,7 @@ class ClosedLoop:
     def check(self, method: str) -> None:
         """Raise `SolveError` for a method that needs the Jacobian of the loop."""
         if method in IMPLICIT and not (self.law and self.sampled):
-            raise SolveError(
-                f"method {method!r} needs a Jacobian, and the Jacobian of the closed loop is not compiled: use dopri5 "
-                "or dop853, or sample the controls of a servo with sample_time="
-            )
+            raise SolveError(_without_jacobian(method))
 
     @property
     def right_hand_side(self) -> str | None:
@@ -129,33 +126,52 @@ def closed_loop(functions: CompiledFunctions, options: ControlOptions, start: Ru
     Raises `SolveError` for options that contradict each other or the model, and for a start that violates control
     constraints.
     """
+    d = functions.description
+    if not _is_closed(d, options, r):
+        return None
+    if d.servo is not None:
+        return _servo(functions, d.servo, options, r)
+    assert d.control_constraints is not None
+    return _control_states(functions, d.control_constraints, options, start, r)
+
+
+def check_control(functions: CompiledFunctions, options: ControlOptions, method: str, r: Any) -> bool:
+    """Whether the controls are part of the state. Raises `SolveError` for options that are wrong for every start."""
+    d = functions.description
+    if not _is_closed(d, options, r):
+        sample_times(options.sample_time, options.delay)
+        return False
+    if d.servo is not None:
+        _servo(functions, d.servo, options, r).check(method)
+        return False
+    assert d.control_constraints is not None
+    if method in IMPLICIT:
+        raise SolveError(_without_jacobian(method))
+    _given_states(d.input_names(d.control_constraints.states), options)
+    return True
+
+
+def _is_closed(d: Description, options: ControlOptions, r: Any) -> bool:
+    """Whether the control law of the model closes the loop. Raises `SolveError` for options that contradict this."""
     if not isinstance(options.control, bool):
         raise SolveError(
             f"control is {brief(options.control)}; expected True (the control law of the model closes the loop) or "
             "False (the controls are inputs like others)"
         )
-    if not options.control:
-        own = {"sample_time", "delay"} if r is not None else set[str]()  # they apply to r as well
-        given = ", ".join(
-            name for name in options._fields[1:] if name not in own and getattr(options, name) is not None
+    if options.control and d.servo is None and d.control_constraints is None:
+        raise SolveError(
+            f"control=True closes the loop with the control law of the model, but {d.name!r} has none: give "
+            "control=kg.Servo(...) or control=kg.ControlConstraints(...) to kg.Model, or leave control=True out"
         )
-        if given:
-            also = (
-                " or, for samples, to inputs r" if options.sample_time is not None or options.delay is not None else ""
-            )
-            raise SolveError(
-                f"{given} applies to a closed loop only{also}: give control=True as well, or leave {given} out"
-            )
-        return None
-    d = functions.description
-    if d.servo is not None:
-        return _servo(functions, d.servo, options, r)
-    if d.control_constraints is not None:
-        return _control_states(functions, d.control_constraints, options, start, r)
-    raise SolveError(
-        f"control=True closes the loop with the control law of the model, but {d.name!r} has none: give "
-        "control=kg.Servo(...) or control=kg.ControlConstraints(...) to kg.Model, or leave control=True out"
-    )
+    own = {"sample_time", "delay"} if r is not None else set[str]()  # they apply to r as well
+    given = ", ".join(name for name in options._fields[1:] if name not in own and getattr(options, name) is not None)
+    if given and not options.control:
+        sampled = options.sample_time is not None or options.delay is not None
+        also = " or, for samples, to inputs r" if sampled else ""
+        raise SolveError(
+            f"{given} applies to a closed loop only{also}: give control=True as well, or leave {given} out"
+        )
+    return options.control
 
 
 def _servo(functions: CompiledFunctions, servo: ServoLabels, options: ControlOptions, r: Any) -> ClosedLoop:
@@ -196,11 +212,8 @@ def _control_states(
     r: Any,
 ) -> ClosedLoop:
     names, layout = functions.description.input_names(labels.states), functions.description.input_layout
-    for name in ("sample_time", "delay", "limits", "y"):
-        if getattr(options, name) is not None:
-            raise SolveError(f"{name} is for kg.Servo only: kg.ControlConstraints make the controls part of the state")
-    inputs = other_inputs(functions, names, r)
-    z = _start_of_states(functions, names, options.tau0, start, inputs.at(start.t, (start.q, start.u)))
+    given, inputs = _given_states(names, options), other_inputs(functions, names, r)
+    z = _start_of_states(functions, given, start, inputs.at(start.t, (start.q, start.u)))
     unlimited = np.repeat([[-np.inf], [np.inf]], len(names), axis=1)
     hidden = layout.array()[layout.hidden_slots]
     return ClosedLoop(
@@ -217,12 +230,24 @@ def _control_states(
     )
 
 
-def _start_of_states(functions: CompiledFunctions, names: Sequence[str], tau0: Any, start: RunStart, r: Array) -> Array:
+def _without_jacobian(method: str) -> str:
+    return (
+        f"method {method!r} needs a Jacobian, and the Jacobian of the closed loop is not compiled: use dopri5 or "
+        "dop853, or sample the controls of a servo with sample_time="
+    )
+
+
+def _given_states(names: Sequence[str], options: ControlOptions) -> Array | None:
+    """``tau0`` (n,), or None. Raises `SolveError` for options of a servo."""
+    for name in ("sample_time", "delay", "limits", "y"):
+        if getattr(options, name) is not None:
+            raise SolveError(f"{name} is for kg.Servo only: kg.ControlConstraints make the controls part of the state")
+    return None if options.tau0 is None else numbers(options.tau0, "tau0", names)
+
+
+def _start_of_states(functions: CompiledFunctions, given: Array | None, start: RunStart, r: Array) -> Array:
     """Initial controls of the state: ``tau0``, which must satisfy the control constraints, or consistent controls."""
-    if tau0 is None:
-        z = consistent_controls(functions, *start[:3], None, r, start.tolerance or 1e-12)
-    else:
-        z = numbers(tau0, "tau0", names)
+    z = consistent_controls(functions, *start[:3], None, r, start.tolerance or 1e-12) if given is None else given
     problems = start_problems(functions, start, z, r)
     if problems:
         advice = (

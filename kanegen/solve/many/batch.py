@@ -148,7 +148,8 @@ class Batching(Evaluation):
         Parameters
         ----------
         name
-            A function that was built: of the catalogue (``"Q"``, ``"kinetic_energy"``, ``"jacobian_q"``), or an output.
+            A function that was built, or is built on first use: of the catalogue (``"Q"``, ``"kinetic_energy"``,
+            ``"jacobian_q"``), or an output.
         t, q, u, r, s
             (N,), (N, n_q), (N, n_u), (N, n_r), (N, n_s), with any strides, or without rows: the same for all states.
             Column-major arrays (``order="F"``, each column contiguous) are the fast ones. Mappings by name as for the
@@ -469,13 +470,13 @@ def _inputs(route: Route, r: Array | None, s: Array | None, count: int) -> Array
     if s is not None:
         given += range(layout.size)[layout.state_slots]
     named = (*layout.inputs, *layout.hidden)
-    missing = [named[i] for i in np.flatnonzero(np.isnan(values)).tolist() if i not in given]
-    if missing:
-        public = route.name.removeprefix("output:")
-        raise SolveError(
-            f"{public} needs values of inputs or states without a default: {', '.join(missing)}; "
-            "pass r= and s=, or give each Input a default"
-        )
+    places = [i for i in np.flatnonzero(np.isnan(values)).tolist() if i not in given]
+    if places:
+        public, missing = route.name.removeprefix("output:"), [named[i] for i in places]
+        states = set(range(layout.size)[layout.state_slots]).intersection(places)
+        ways = {"pass r=, or give each Input a default": len(states) < len(places), "pass s=": bool(states)}
+        advice = "; ".join(way for way, applies in ways.items() if applies)
+        raise SolveError(f"{public} needs values of {', '.join(missing)}: {advice}")
     parts = [part for part in (r, s) if part is not None and part.ndim == 2]
     if not parts:
         array = values

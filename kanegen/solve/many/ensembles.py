@@ -13,7 +13,8 @@ from kanegen.codegen.methods.table import IMPLICIT
 from kanegen.errors import SolveError
 from kanegen.progress import counting
 from kanegen.solve.consistent import projection_of, start_state
-from kanegen.solve.contacts import start_modes, watched_events
+from kanegen.solve.contacts import check_run, start_modes, watched_events
+from kanegen.solve.feedback.closed_loop import ControlOptions, check_control
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.many.batch import Batching, parameters_of
 from kanegen.solve.many.lanes import on_lanes
@@ -76,9 +77,10 @@ class Ensembles(Integrable, Batching):
             Times (K,) at which states are stored, sorted in the direction of the span. None: the end only, or none with
             a reduction.
         reduce
-            What is kept of each motion as one number: a key of :data:`.REDUCTIONS` and the name of a scalar quantity,
-            output, coordinate, speed or state, as a pair: ``("max", "height")``. A name alone is its value at the end.
-            ``"max_energy_drift"`` is the largest change of the energy since the start, ``("max_change", "energy")``.
+            What is kept of each motion as one number: ``"final"``, ``"min"``, ``"max"``, ``"max_abs"`` or
+            ``"max_change"`` (since the start) of a scalar quantity, output, coordinate, speed or state, as a pair:
+            ``("max", "height")``. A name alone is its value at the end. ``"max_energy_drift"`` is the largest change of
+            the energy, ``("max_change", "energy")``.
             The quantity is evaluated at the start and after each accepted step, not in between.
         threads
             The number of threads; the interpreter lock is released.
@@ -120,7 +122,7 @@ class Ensembles(Integrable, Batching):
         functions, varied = parameters_of(self._functions, motions.parameters.value)
         if (problem := functions.problem(solver._state_function(), constants=not varied)) is not None:
             raise SolveError(problem)
-        self._require_usable(functions, motions, span, options)
+        self._require_usable(functions, motions, span, common)
         reduced = reduction(functions, reduce)
         runs = Runs(solver, motions, span, times, reduced, common)
         return _integrate(runs, number, progress)
@@ -128,9 +130,12 @@ class Ensembles(Integrable, Batching):
     def _require_usable(
         self, functions: CompiledFunctions, motions: Motions, span: tuple[float, float], options: Mapping[str, Any]
     ) -> None:
-        """Raise `SolveError` for inputs with which, and a start from which, no motion can be integrated."""
+        """Raise `SolveError` for inputs, control options and a start with which no motion can be integrated."""
         r = motions.r.sample
-        if not options.get("control"):
+        closing = ControlOptions(**{name: options[name] for name in ControlOptions._fields if name in options})
+        in_state = check_control(functions, closing, options["method"], r)
+        check_run(functions, watched_events(self.description, options.get("events")), span[1] < span[0], in_state)
+        if not closing.control:
             self._run_inputs(r).require_span(*span)
         if motions.q0.value is None and motions.u0.value is None:
             start_state(functions, self.initial, span[0], (None, None, motions.s0.sample), r, None)

@@ -154,7 +154,7 @@ def _starts(runs: Runs) -> list[Array]:
     d, functions = solver.description, solver._functions
     q, u, s = (argument.value for argument in motions.state)
     if (by_array(q) and by_array(u)) or not d.constraints.levels:
-        parts = state_arrays(d, solver.initial, q, u, s)
+        parts = state_arrays(d, solver.initial, q, u, s, "0")
         return [np.empty(0) if part is None else np.asarray(part, dtype=np.float64) for part in parts]
     sizes = len(d.coordinates), len(d.speeds), len(d.states)
     rows = [np.full((motions.count, size), np.nan) for size in sizes]

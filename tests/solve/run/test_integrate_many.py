@@ -149,6 +149,25 @@ def test_wrong_arguments_are_refused() -> None:
     refused("the start", "no value", "q0", q0=None, u0=None)
 
 
+def test_control_options_that_are_wrong_for_all_motions_are_refused() -> None:
+    cart, ball = solver_for("cart_pole"), solver_for("bouncing_ball")
+
+    def refused(solver: kg.Solver, *names: Any, span: Any = (0.0, 0.5), **options: Any) -> None:
+        rows = np.zeros((3, len(solver.description.coordinates)))
+        with raises(SolveError, *names):
+            solver.integrate_many(span, rows, rows, **options)
+
+    refused(cart, "control", "'yes'", control="yes")
+    refused(cart, "sample_time", "-1", control=True, sample_time=-1)
+    refused(cart, "limits", "control=True", limits={"F": 1.0}, r=[0.0])
+    refused(cart, "'zz'", "F", control=True, limits={"zz": 1.0})
+    refused(cart, "tau0", "kg.ControlConstraints", control=True, tau0=[1.0])
+    refused(ball, "control=True", "'bouncing_ball'", control=True)
+    refused(ball, "backwards", "'floor'", span=(0.5, 0.0))
+    plain = kg.build(ball.model.changed(name="without events", contacts=()), backend="interpreted")
+    refused(plain, "'interpreted'", "'verner9'", "dopri5", method="verner9")
+
+
 def test_a_table_that_ends_before_the_span_is_refused() -> None:
     solver = solver_for("cart_pole")
     table = ([0.0, 0.1], np.zeros((2, 1)))
