@@ -86,7 +86,7 @@ def measure_forms(file: ModelFile, rounds: int) -> FormRow:
     """
     model = file.model
     equations = derive(model)
-    near = timing.states_near(file.start(), input_values(model, file.start()), parameter_values(model))
+    near = timing.states_near(file.start(), input_values(model, file.start(), of_laws=0.0), parameter_values(model))
     states = _with_unit_norms(equations, near)
     operations: dict[str, int] = {}
     functions: dict[str, timing.TimedFunction] = {}

@@ -235,15 +235,21 @@ def parameter_values(model: Model) -> tuple[float, ...]:
     return tuple(float(value) for value in model.parameters.values() if value is not None)
 
 
-def input_values(model: Model, point: Mapping[str, Any]) -> tuple[float, ...]:
-    """Input values in order: of ``point``, else the defaults; `PeerError` names those that are missing."""
+def input_values(model: Model, point: Mapping[str, Any], of_laws: float | None = None) -> tuple[float, ...]:
+    """Input values in order: of ``point``, else the defaults; `PeerError` names those that are missing.
+
+    ``of_laws``: the value of inputs without a default that a law determines, for functions that do not evaluate laws.
+    """
     given = point.get("r")
     if given is not None:
         return tuple(float(value) for value in given)
-    missing = [item.name for item in model.inputs if item.default is None]
+    values = {
+        item.name: of_laws if item.default is None and item.law is not None else item.default for item in model.inputs
+    }
+    missing = [name for name, value in values.items() if value is None]
     if missing:
         raise PeerError(f"{model.name}: a comparison needs values of the inputs {', '.join(missing)}, INITIAL['r']")
-    return tuple(float(item.default) for item in model.inputs if item.default is not None)
+    return tuple(float(value) for value in values.values() if value is not None)
 
 
 def _array_symbols(array: str, length: int) -> tuple[Any, ...]:

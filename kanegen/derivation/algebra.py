@@ -126,6 +126,13 @@ def _choose(
 # -- symmetric positive definite matrices --------------------------------------------------------------------
 
 
+def is_lost(pivot: Node, scale: Node) -> bool:
+    """Whether a pivot is zero, or a number that is no larger than the rounding of numbers of the size of ``scale``."""
+    if pivot.op != "const" or scale.op != "const":
+        return pivot.is_zero
+    return not abs(pivot.payload) > float(PIVOT_THRESHOLD) * abs(scale.payload)
+
+
 @dataclass(frozen=True)
 class Factor:
     """``L D L^T`` of a matrix without its zeros, in the order of elimination; valid where all ``conditions`` hold.
@@ -177,7 +184,8 @@ class Factor:
 def factorize(lower: Sequence[Sequence[Node]]) -> Factor:
     """Factorize the symmetric matrix given by its lower triangle; rows with the fewest entries are eliminated first.
 
-    Raises ZeroDivisionError, with the index of the row as its argument, if a pivot is identically zero.
+    Raises ZeroDivisionError, with the index of the row as its argument, if a pivot is zero, or a number that is zero
+    but for rounding.
     """
     left = list(range(len(lower)))
     rest = {(i, j): lower[i][j] for i in left for j in range(i + 1)}
@@ -195,7 +203,7 @@ def factorize(lower: Sequence[Sequence[Node]]) -> Factor:
         left.remove(k)
         order.append(k)
         pivot = rest[k, k]
-        if pivot.is_zero:
+        if is_lost(pivot, lower[k][k]):
             raise ZeroDivisionError(k)
         graph = pivot.graph
         if pivot.op != "const":

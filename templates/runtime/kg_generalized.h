@@ -276,6 +276,12 @@ static inline int kg_canonical(int n_u, int n_c, kg_real *Q, const kg_real *Qdot
   kg_real *W = work, *s = W + n_u * (ptrdiff_t)n_u, *p = s + n_u, *xi = p + n_u, *x = xi + n_u, *held = x + n_u;
   kg_real *v = held + n_u, *row = v + n_u, *y = row + n_u, *sizes = y + n_c, *U = sizes + n_c;
   int rank;
+  for (int i = 0; i < n_u * n_u; ++i) {
+    W[i] = Q[i];
+  }
+  if (kg_root_factor(n_u, W) != KG_OK) {
+    return KG_SINGULAR; /* eigenvalues that are zero but for rounding can be positive */
+  }
   kg_symmetric_eigen(n_u, Q, s, W);
   for (int i = 0; i < n_u; ++i) {
     if (!(s[i] > KG_C(0.0))) {

@@ -18,7 +18,7 @@ from systems import EXAMPLES
 import kanegen as kg
 from kanegen.bench.forms import FormRow, FormTime, _with_unit_norms, example_files, measure_forms
 from kanegen.bench.modelfile import read_model_file
-from kanegen.bench.peers import input_values, parameter_values
+from kanegen.bench.peers import PeerError, input_values, parameter_values
 from kanegen.bench.timing import states_near
 from kanegen.cli import main
 from kanegen.derivation import Equations, derive
@@ -199,3 +199,10 @@ def test_forms_are_compared_where_euler_parameters_have_norm_1() -> None:
     group = slice(3, 7)  # e0 to e3
     assert np.ptp(np.linalg.norm(near.q[:, group], axis=1)) > 1e-3
     np.testing.assert_allclose(np.linalg.norm(moved.q[:, group], axis=1), 1.0, rtol=1e-12)
+
+
+def test_inputs_of_laws_need_no_value() -> None:
+    file = read_model_file(EXAMPLES / "lqr_cart_pole.py")
+    assert input_values(file.model, file.start(), of_laws=0.0) == (0.0,)
+    with raises(PeerError, "lqr_cart_pole", "F"):
+        input_values(file.model, file.start())

@@ -177,6 +177,32 @@ def test_massless_speed_that_a_constraint_determines(form: str) -> None:
     assert np.allclose(udot, [0.75, 0.375], rtol=EVALUATION)
 
 
+def particle_on_a_ball_joint() -> kg.Model:
+    """Q is m (d.d - d d^T) in numbers: its rank is 2, and its last pivot is zero but for rounding."""
+    N, B, O = me.ReferenceFrame("N"), me.ReferenceFrame("B"), me.Point("O")
+    q, u = me.dynamicsymbols("q1:4"), me.dynamicsymbols("u1:4")
+    B.orient_body_fixed(N, q, "ZXZ")
+    rates = B.ang_vel_in(N).to_matrix(B)
+    B.set_ang_vel(N, sum((speed * axis for speed, axis in zip(u, B, strict=True)), me.Vector(0)))
+    O.set_vel(N, 0)
+    P = O.locatenew("P", 0.2 * B.x + 0.3 * B.y + 0.5 * B.z)
+    return kg.Model(
+        name="particle on a ball joint",
+        frame=N,
+        coordinates=q,
+        speeds=u,
+        kinematics=list(rates - sm.Matrix(u)),
+        bodies=[me.Particle("P", P, 1.3)],
+        gravity=-9.81 * N.z,
+    )
+
+
+@pytest.mark.parametrize("form", ["auto", "reduced", "articulated", "augmented", "canonical"])
+def test_masses_that_vanish_but_for_rounding(form: str) -> None:
+    with raises((kg.BuildError, kg.SolveError), "singular" if form in ("auto", "canonical") else "mass"):
+        kg.build(particle_on_a_ball_joint(), form=form).rhs(0.0, [0.1, 0.5, 0.2], [0.2, 0.3, 0.4])
+
+
 def test_many_speeds_are_solved_by_the_kernel() -> None:
     n = SQUARE_LIMIT + 3
     solver = kg.build(model_of("n_link_pendulum", n=n), form="reduced", functions=["rhs", "Q", "P"])

@@ -25,7 +25,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from kanegen.derivation.algebra import PIVOT_LIMIT, PIVOT_THRESHOLD
+from kanegen.derivation.algebra import PIVOT_LIMIT, PIVOT_THRESHOLD, is_lost
 from kanegen.derivation.inertia.loops import CLEAR, Loops, RowSizes
 from kanegen.derivation.inertia.order import ranks
 from kanegen.derivation.inertia.recursion import Recursion, Terms, Turn
@@ -153,8 +153,8 @@ def eliminated(
 ) -> SparseFactor:
     """Eliminate all components, speeds and the multipliers of ``loops``.
 
-    Raises ZeroDivisionError, with the speed or multiplier as its argument, if a pivot is identically zero, and
-    FillInError if more than ``limit`` entries of H are computed.
+    Raises ZeroDivisionError, with the speed or multiplier as its argument, if a pivot is zero, or a number
+    that is zero but for rounding, and FillInError if more than ``limit`` entries of H are computed.
     """
     return _Elimination(graph, recursion, weights, speeds, loops or Loops((), (), (), np.empty((0, 0, 0)))).run(limit)
 
@@ -333,7 +333,8 @@ class _Elimination:
     def _eliminate(self, unknown: Node) -> None:
         row = self._taken(unknown)
         pivot = row.pop(unknown, self._graph.zero)
-        if pivot.is_zero:
+        scales = self._compliance if unknown in self._touched else self._scale
+        if is_lost(pivot, scales.get(unknown, self._graph.zero)):
             raise ZeroDivisionError(unknown)
         if pivot.op != "const":
             self._conditions.append(self._condition(unknown, pivot))
