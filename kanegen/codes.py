@@ -135,6 +135,12 @@ class Status(Code):
         "that allows penetration",
         "the gap of a rigid contact is negative at the start",
     )
+    FLAT_GUARD = (
+        -21,
+        "the guard was zero wherever it was evaluated, so that the event has no instant: correct the guard, or leave "
+        "the event out by events=",
+        "the guard of an event was zero wherever it was evaluated (never returned by a stepper)",
+    )
 
 
 class Mode(Code):
@@ -146,6 +152,9 @@ class Mode(Code):
     STICK = (3, "stick")
     SLIP = (4, "slip")
 
+
+CONTACT_GUARDS = 4
+"""Guards of a contact: of its gap or normal force, of its gap, of its friction, of its start to slip."""
 
 REGULARIZED = 8
 """Flag beside the mode of a rigid contact that is compliant until it opens, in the records of phases."""

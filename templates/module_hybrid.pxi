@@ -151,7 +151,7 @@ cdef class HybridRun(Run):
         if self.error is not None:  # for example from a Python input during the computation of the forces
             result.error, result.status = self.error, KG_INTERRUPTED
         flat = kg_module_hybrid_flat_guard(&self.hybrid)
-        if status >= 0 and flat >= 0 and not MODEL.events[flat].multipliers:
+        if self.error is None and status >= 0 and flat >= 0 and not MODEL.events[flat].multipliers:
             result.flat_guard = EVENTS[flat]
         result.conflict = _conflict(&self.hybrid.contacts, status)
         if status < 0 and self.hybrid.culprit >= 0:

@@ -18,8 +18,9 @@ from kanegen.cli.arguments import (
     stabilization_option,
     start_option,
 )
+from kanegen.codegen.methods.table import EMITTED
 from kanegen.emission.fmu import export_fmu
-from kanegen.emission.fmu.options import METHODS, VERSIONS
+from kanegen.emission.fmu.options import VERSIONS
 
 
 @click.command()
@@ -32,7 +33,7 @@ from kanegen.emission.fmu.options import METHODS, VERSIONS
 @input_option
 @form_option
 @stabilization_option
-@click.option("--method", default=METHODS[0], show_default=True, help=f"Method of co-simulation: {', '.join(METHODS)}.")
+@click.option("--method", default=EMITTED[0], show_default=True, help=f"Method of co-simulation: {', '.join(EMITTED)}.")
 @click.option("--step", type=float, default=1e-3, show_default=True, help="Fixed step of co-simulation, s.")
 @click.option("--rtol", type=float, default=1e-8, show_default=True, help="Relative tolerance of adaptive methods.")
 @click.option("--atol", type=float, default=1e-10, show_default=True, help="Absolute tolerance of adaptive methods.")

@@ -138,8 +138,8 @@ def _slip_row(system: System, contact: Contact, expression: Any) -> ContactRow:
     where = f"the slip velocity of contact {contact.name!r} ({expression})"
     if system.vanish(W):
         raise ModelError(f"{where} depends on no generalized speed")
-    for speed, partial in zip(system.model.speeds, system.partials, strict=True):
-        if not system.vanish(partial(entry) for entry in W):
+    for speed, node in zip(system.model.speeds, system.u, strict=True):
+        if not system.are_constant(W, [node]):
             raise ModelError(f"{where} is not affine in speed {symbol_name(speed)}: expected a velocity linear in u")
     decay_rate = contact.friction.decay_rate if contact.friction is not None else sympy.S.Zero
     target = system.lower_with(-decay_rate * RATE, {RATE: slip})
@@ -197,7 +197,7 @@ def guards(system: System) -> tuple[Node, ...]:
     """
     nodes = tuple(system.lower(event.guard) for event in system.model.events)
     for event, node in zip(system.model.events, nodes, strict=True):
-        if system.vanish([node]):
+        if system.vanish_in_all_cases([node]):
             raise ModelError(
                 f"the guard of event {event.name!r} ({event.guard}) is zero everywhere: it never changes its sign"
             )

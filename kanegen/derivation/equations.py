@@ -252,8 +252,9 @@ class Equations:
         Raises
         ------
         BuildError
-            If the model has loads in u', no bodies, velocities of bodies that are not written as sums of multiples of
-            speeds, redundant constraints or a speed that moves no mass.
+            If the model has loads that depend on accelerations (unless they are inertias of few speeds), no bodies,
+            velocities of bodies that are not written as sums of multiples of speeds, redundant constraints or a speed
+            that moves no mass.
         """
         graph, system = self.graph, self.articulated()
         terms = stabilizing_terms(graph, self.constraints) if stabilized else [[]] * len(system.loops.rows)

@@ -200,7 +200,9 @@ class Momenta:
         V = self._slope(self._potential) if model.has_potential else [e.graph.zero] * len(K)
         J = [[row.J[r] for row in e.constraints.rows] for r in range(len(K))]
         return tuple(
-            symbol_name(q) for r, q in enumerate(model.coordinates) if self._system.vanish([K[r], V[r], *J[r]])
+            symbol_name(q)
+            for r, q in enumerate(model.coordinates)
+            if self._system.vanish_in_all_cases([K[r], V[r], *J[r]])
         )
 
     def _slope(self, energy: Node) -> list[Node]:
@@ -213,7 +215,7 @@ def require_linear(system: System, rows: Sequence[Row]) -> None:
         reason = None
         if row.kind == ACCELERATION:
             reason = "is given at acceleration level only"
-        elif not system.vanish(partial(j) for j in row.J for partial in system.partials):
+        elif not system.are_constant(row.J, system.u):
             reason = "is not linear in the speeds"
         if reason is not None:
             raise BuildError(

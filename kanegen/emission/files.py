@@ -10,7 +10,7 @@ from typing import Any, Final
 from kanegen.backends.protocol import Generated
 from kanegen.codegen.description import Description
 from kanegen.codegen.kernel import kernel_context
-from kanegen.codegen.methods.table import IMPLICIT
+from kanegen.codegen.methods.table import EMITTED, IMPLICIT
 from kanegen.codegen.sources import Features, include_closure, render, runtime_headers, wrapper_files
 from kanegen.emission.amalgamation import amalgamated
 from kanegen.emission.example import Example
@@ -21,9 +21,6 @@ from kanegen.emission.ranges import require_range
 from kanegen.emission.step import Step, step_of
 from kanegen.emission.words import equations_in_words
 from kanegen.program.passes.count import operation_count
-
-EMITTED_METHODS: Final = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
-"""Integration methods of standalone projects; without verner9, whose coefficients are longer than most models."""
 
 PACKAGE: Final = {
     "pyproject.toml": "project_pyproject.toml.jinja",
@@ -251,5 +248,5 @@ def emitted_features(description: Description) -> Features:
         impulses="impulses" in available,
         inverse=bool(description.path_controls)
         and {"control_forces", "kinematics", description.mass, "P"} <= available,
-        methods=tuple(name for name in EMITTED_METHODS if implicit or name not in IMPLICIT),
+        methods=tuple(name for name in EMITTED if implicit or name not in IMPLICIT),
     )

@@ -253,7 +253,7 @@ class Event:
     name
         Name in messages and results.
     guard
-        Expression of t, q, q', u, inputs, parameters and :func:`Multiplier` symbols.
+        Expression of t, q, q', u, states, inputs, parameters and :func:`Multiplier` symbols.
     direction
         Direction of the sign change: +1 rising, -1 falling, 0 both.
     terminal

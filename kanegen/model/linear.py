@@ -1,7 +1,7 @@
 """Affine dependence of expressions on some of their symbols: read from the structure, else tested numerically.
 
 Symbolic simplification would take seconds. The structure decides for the usual expressions, evaluation at three random
-states for all others.
+states for all others that have no cases.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import sympy
@@ -93,10 +93,19 @@ def states(symbols: Sequence[Any], count: int = 3, seed: int = 20240607) -> list
     return [([stream.uniform(0.2, 1.1) for _ in symbols], stream.uniform(0.2, 1.1)) for _ in range(count)]
 
 
+_CASES: Final = (
+    *(sympy.Abs, sympy.Max, sympy.Min, sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling),
+    *(sympy.Piecewise, sympy.core.relational.Relational),
+)
+"""Functions with cases: values at some states do not show whether they are affine."""
+
+
 def is_affine(expr: Any, variables: frozenset[Any]) -> bool:
     """Whether ``expr`` is affine in ``variables``; True if it cannot be evaluated (the derivation checks again)."""
     if affine_coefficients(expr, variables) is not None:
         return True
+    if any(atoms((case,)) & variables for case in expr.atoms(*_CASES)):
+        return False
     symbols = sorted(atoms((expr,)), key=str)
     moving = [symbol in variables for symbol in symbols]
     try:

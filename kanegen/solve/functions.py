@@ -15,7 +15,15 @@ from kanegen.backends.protocol import Build, Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, SolveError
 from kanegen.program.catalogue import CATALOGUE, spec_of
-from kanegen.solve.values import by_array, input_array, number, real_array, state_arrays
+from kanegen.solve.values import (
+    advice_on_inputs,
+    by_array,
+    by_name,
+    input_array,
+    number,
+    real_array,
+    state_arrays,
+)
 
 _BUILDING: Final = RLock()
 """Held while functions are built that were left out, so that threads do not build the same ones."""
@@ -175,7 +183,7 @@ class CompiledFunctions:
         if missing:
             raise SolveError(
                 f"{', '.join(listed)} need values of inputs or states without a default: {', '.join(missing)}; pass "
-                "r= and s=, or give each Input a default"
+                f"r= and s=, or {advice_on_inputs(self.description, missing)}"
             )
         return values
 
@@ -227,6 +235,21 @@ class CompiledFunctions:
                 )
             self._beside[names] = values
         return self._beside[names]
+
+    def inputs_beside_laws(self, r: Any) -> Array:
+        """The inputs ``r``, an array (n_r,) or a mapping, with zeros in place of those with a law, (n_r,).
+
+        Raises `SolveError` for wrong shapes, unknown names and missing values.
+        """
+        d = self.description
+        laws = dict.fromkeys((d.inputs[slot] for slot in d.laws), 0.0)
+        if isinstance(r, Mapping):
+            return input_array(d, by_name(r, d.inputs, "input") | laws, self._defaults)
+        inputs = real_array(r, "r")
+        if inputs.shape != (len(d.inputs),):
+            raise SolveError(f"r has shape {inputs.shape}; expected ({len(d.inputs)},): {', '.join(d.inputs)}")
+        inputs[self._law_slots] = 0.0
+        return inputs
 
     def with_states(self, r: Any, s: Any) -> Any:
         """The inputs ``r`` followed by the hidden inputs with the states ``s``; ``r`` if no states are given.

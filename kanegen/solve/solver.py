@@ -39,6 +39,7 @@ from kanegen.solve.values import (
     one_state,
     parameter_values,
     short,
+    with_keywords,
     without_surplus,
 )
 
@@ -159,7 +160,7 @@ class Solver(Contacting, Controlled, Continuable, Ensembles):
         if not flag(strict, "strict"):
             values, named = without_surplus(self.description, {} if values is None else values, named)
         given = by_name({} if values is None else values, known, "parameter")
-        given.update(by_name(named, known, "parameter"))
+        given = with_keywords(given, by_name(named, known, "parameter"))
         numbers = {name: number(value, f"parameter {name}") for name, value in given.items()}
         needed = {name: value for name, value in numbers.items() if name in self.parameters}
         merged = {**self.parameters, **needed}
@@ -173,7 +174,7 @@ class Solver(Contacting, Controlled, Continuable, Ensembles):
 
         Raises `SolveError` for unknown names (with similar names) and for values that are not finite numbers.
         """
-        given = {**initial_values({} if values is None else values, self.description), **named}
+        given = with_keywords(initial_values({} if values is None else values, self.description), named)
         return Solver(self.extension, self.description, self.parameters, self.stabilization, given, self.model)
 
     def with_stabilization(self, stabilization: Baumgarte | Projection | None) -> Solver:

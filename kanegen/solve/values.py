@@ -185,6 +185,12 @@ def numbers(values: Any, what: str, names: Sequence[str]) -> Array:
     return np.broadcast_to(array, (len(names),)).copy()
 
 
+def with_keywords(values: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a mapping and those of keywords. Raises `SolveError` for names that are in both."""
+    require_none([f"{name!r} is given twice" for name in named if name in values])
+    return {**values, **named}
+
+
 class Variables(NamedTuple):
     """The coordinates, speeds or states of a model; ``argument`` is the argument with their values: q, u or s."""
 
@@ -273,6 +279,12 @@ def _columns(values: Mapping[str, Any], names: Sequence[str], kind: str) -> Arra
     return np.stack(np.broadcast_arrays(*arrays), axis=-1)
 
 
+def advice_on_inputs(d: Description, missing: Sequence[str]) -> str:
+    """What else gives values to the inputs ``missing``, for messages: defaults, and laws where inputs are left out."""
+    laws = [d.inputs[slot] for slot in d.laws if d.inputs[slot] in missing]
+    return f"leave r out, so that the laws of {', '.join(laws)} act" if laws else "give each Input a default"
+
+
 def input_array(d: Description, given: Mapping[Any, Any], defaults: Array) -> Array:
     """Inputs (n_r,) from a mapping by name or symbol and defaults; with (N,) values of one input (N, n_r).
 
@@ -284,7 +296,7 @@ def input_array(d: Description, given: Mapping[Any, Any], defaults: Array) -> Ar
     if missing:
         raise SolveError(
             f"r gives no value of {', '.join(missing)}, inputs of the model {d.name!r} without a default: add them to "
-            "r, or give each Input a default"
+            f"r, or {advice_on_inputs(d, missing)}"
         )
     return _columns(known | named, d.inputs, "input")
 
@@ -344,6 +356,11 @@ def form_values(
 def initial_time(d: Description, initial: Mapping[str, float]) -> float | None:
     """The time of the start; a variable of the name ``t`` is not the time."""
     return None if TIME in (*d.coordinates, *d.speeds, *d.states) else initial.get(TIME)
+
+
+def time_or_start(t: Any, d: Description, initial: Mapping[str, float]) -> float:
+    """The time ``t``; for None that of the start, or 0. Raises `SolveError` for anything but a number."""
+    return (initial_time(d, initial) or 0.0) if t is None else number(t, "t")
 
 
 def state_components(d: Description, control: bool) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from kanegen.solve.values import (
     real_array,
     require_none,
     unknown,
+    with_keywords,
 )
 
 SAMPLERS: Final = {
@@ -161,8 +162,7 @@ def _named(values: Any) -> dict[str, Any]:
 
 def _merged(values: Any, named: Mapping[str, Any]) -> dict[str, Any]:
     first = {} if values is None else _named(values)
-    require_none([f"{name!r} is given twice" for name in named if name in first])
-    return _named({**first, **named})
+    return _named(with_keywords(first, named))
 
 
 def _column(name: str, value: Any, expected: str = "(N,), one value for each member") -> Array:

@@ -38,8 +38,8 @@ def _of_model(solver: Solver) -> list[str]:
 
 
 def _of_values(solver: Solver) -> list[str]:
-    values = *sorted(solver.parameters.items()), *sorted(solver.initial.items()), solver.stabilization
-    return [repr(value) for value in values]
+    values = *sorted(solver.parameters.items()), *sorted(solver.initial.items())
+    return [*map(repr, values), *_words(solver.stabilization, ())]
 
 
 def _words(value: Any, outer: tuple[int, ...]) -> Iterator[str]:

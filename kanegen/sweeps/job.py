@@ -1,7 +1,7 @@
 """What a worker needs to know of a sweep: solver and task, sent once to each process, without the C sources.
 
-The sources of a model are long, and most workers have them: in memory after their first chunk, or in the cache of their
-host (``KANEGEN_CACHE_DIR``). A pickle therefore contains their digests in their place. A worker that does not know the
+The sources of a model are long, and most workers have them: in the jobs that they opened, or in the cache of their host
+(``KANEGEN_CACHE_DIR``). A pickle therefore contains their digests in their place. A worker that does not know the
 sources answers so and gets the chunk again, with the sources, which it keeps for the others on its host. The cache
 compiles them once on each host.
 """
@@ -81,7 +81,6 @@ class ReceivedJob:
     """A job in another process, which is opened once."""
 
     _opened: ClassVar[dict[str, Job]] = {}
-    _known: ClassVar[dict[SourcesKey, Sources]] = {}
     _lock: ClassVar[Any] = threading.Lock()
 
     def __init__(self, digest: str, packed: bytes, version: str) -> None:
@@ -105,11 +104,11 @@ class ReceivedJob:
     def _unpacked(self, sources: bytes | None) -> Job:
         if self._version != __version__:
             raise BuildError(f"kanegen {__version__} is installed here, but the sweep uses {self._version}")
-        if sources is not None:
-            for item in pickle.loads(zlib.decompress(sources)):
-                self._known[SourcesKey.of(item)] = item
-                open_cache().store_sources(item)
-        return Job(*_Unpickler(io.BytesIO(zlib.decompress(self._packed)), self._known).load())
+        given = () if sources is None else pickle.loads(zlib.decompress(sources))
+        for item in given:
+            open_cache().store_sources(item)
+        known = {SourcesKey.of(item): item for item in given}
+        return Job(*_Unpickler(io.BytesIO(zlib.decompress(self._packed)), known).load())
 
 
 def _pickler(file: Any, found: dict[SourcesKey, Sources]) -> Any:
@@ -130,7 +129,7 @@ def _pickler(file: Any, found: dict[SourcesKey, Sources]) -> Any:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Reads sources from memory or from the cache of the host."""
+    """Reads sources from ``known`` or from the cache of the host."""
 
     def __init__(self, file: Any, known: dict[SourcesKey, Sources]) -> None:
         super().__init__(file)

@@ -123,7 +123,7 @@ def _named_inputs(r: Any, d: Description) -> dict[str, Any]:
         return {}
     if isinstance(r, Mapping):
         return by_name(r, d.inputs, "input")
-    if isinstance(r, np.ndarray | list | tuple) and np.shape(r) == (len(d.inputs),):
+    if isinstance(r, np.ndarray | list | tuple) and len(r) == len(d.inputs) and not any(map(np.iterable, r)):
         return dict(zip(d.inputs, r, strict=True))
     raise SolveError(
         f"r is {brief(r)}, and the design has values of inputs: give r as a mapping from the names of the others"

@@ -26,8 +26,6 @@ extern "C" {
 /* Default tolerances of gaps that touch and of speeds at rest; the host can change them. */
 #define KG_GAP_TOLERANCE KG_BY_PRECISION(1e-9, 1e-5)
 #define KG_RATE_TOLERANCE KG_BY_PRECISION(1e-9, 1e-5)
-/* Guards of a contact: of its gap or normal force, of its gap, of its friction, of its start to slip. */
-#define KG_CONTACT_GUARDS 4
 /* Flag of a contact whose gap has reached zero, up to rounding. */
 #define KG_GAP_FELL 16
 /* A slip velocity below this fraction of the rate tolerance has no direction. */

@@ -169,6 +169,11 @@ def test_what_the_derivation_accepts(changes: dict[str, Any], what: str) -> None
     assert "contacts" in {function.name for function in program.functions}
 
 
+def test_a_guard_that_is_zero_in_a_region_is_accepted() -> None:
+    program, _ = assemble(kg.derive(plain(**event(sm.Max(x - 2, 0)))), BuildOptions.of("reduced"))
+    assert "events" in {function.name for function in program.functions}
+
+
 @pytest.mark.parametrize("form", ["momentum", "momentum_unreduced", "hamilton"])
 def test_momentum_forms_refuse_contacts(form: str) -> None:
     with raises(kg.BuildError, "contacts", "form="):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import subprocess
 from dataclasses import replace
@@ -106,6 +107,9 @@ def test_rows_fail_alone() -> None:
     close([part[good] for part in batch], [part[good] for part in rows])
     with pytest.raises(KeyError):
         batch.failures[0]
+    other = pickle.loads(pickle.dumps(batch))
+    assert dict(other.failures) == dict(batch.failures)
+    close([part[good] for part in other], [part[good] for part in rows])
 
 
 def test_contiguous_arrays_have_the_same_results() -> None:

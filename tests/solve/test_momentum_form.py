@@ -12,6 +12,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from beads import TIME, beads
 from messages import raises
+from state_models import point_mass
 from systems import NAMES, SYSTEMS, State, initial, model_of, oracle_for, solver_for, states
 from tolerances import EVALUATION, FINE_INTEGRATION, SOLVE
 
@@ -238,3 +239,12 @@ def test_hamiltonian_without_a_potential_is_refused() -> None:
     assert solver.cyclic_coordinates == ("x",)
     with raises(kg.SolveError, "potential energy"):
         solver.hamiltonian(0.0, [0.0], [1.0])
+
+
+def test_a_coordinate_with_a_bumper_is_not_cyclic() -> None:
+    """The potential energy depends on x beyond x = 2 only."""
+    x = me.dynamicsymbols("x")
+    bumper = point_mass(
+        "bumper", -100 * sm.Max(x - 2, 0), potential_energy=50 * sm.Max(x - 2, 0) ** 2, parameters={"m": 1.0}
+    )
+    assert kg.build(bumper, form="hamilton").cyclic_coordinates == ()

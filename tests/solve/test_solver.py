@@ -129,6 +129,14 @@ def test_wrong_parameters_are_refused(values: dict[str, object], names: tuple[st
         solver().with_parameters(values)
 
 
+def test_values_that_are_given_twice_are_refused() -> None:
+    with raises(SolveError, "'mass'", "twice"):
+        solver().with_parameters({"mass": 1.0}, mass=2.0)
+    name = solver().description.coordinates[0]
+    with raises(SolveError, repr(name), "twice"):
+        solver().with_initial({name: 1.0}, **{name: 2.0})
+
+
 def test_missing_parameters_are_named_when_something_is_evaluated() -> None:
     track = solver({"g": 9.81, "mass": None})
     assert "no value of mass, slope" in repr(track)

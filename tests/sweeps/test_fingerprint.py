@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from sweep_tasks import twice
 
+import kanegen as kg
 from kanegen.sweeps.fingerprint import _words
 
 
@@ -61,6 +62,7 @@ PAIRS = {
     "argument": (partial(max, 1), partial(max, 2)),
     "keyword": (partial(max, key=abs), partial(max, key=len)),
     "array": (np.arange(3.0), np.arange(3)),
+    "gains": (kg.Baumgarte(G1=-np.eye(40), G2=-np.eye(40)), kg.Baumgarte(G1=-np.eye(40), G2=-2 * np.eye(40))),
     "slots": (Slotted(1.0), Slotted(2.0)),
     "default": (with_default(1.0), with_default(2.0)),
     "code": (eval("lambda solver, member: 1"), eval("lambda solver, member: 2")),

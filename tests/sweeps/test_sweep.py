@@ -214,7 +214,6 @@ def test_a_task_contains_no_sources() -> None:
 
 
 def test_sources_follow_where_they_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job.ReceivedJob, "_known", {})
     monkeypatch.setattr(job.ReceivedJob, "_opened", {})
     monkeypatch.setattr(Cache, "load_sources", lambda self, digest: None)
     stored = []

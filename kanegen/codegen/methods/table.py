@@ -15,3 +15,6 @@ FIXED_STEP: Final = ("rk4", "kutta_merson")
 ADAPTIVE: Final = tuple(name for name in NAMES if name not in FIXED_STEP)
 IMPLICIT: Final = ("rodas",)
 """The methods that need the Jacobian of the right-hand side."""
+
+EMITTED: Final = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
+"""The methods of standalone projects and of FMUs; without verner9, whose coefficients are longer than most models."""

@@ -16,6 +16,7 @@ from kanegen.derivation import forms
 from kanegen.derivation.equations import Equations
 from kanegen.errors import BuildError, ModelError
 from kanegen.graph import Node, Tangent, gradient, reachable, substitute
+from kanegen.graph.cases import jump_with
 from kanegen.model.control import ControlConstraints
 from kanegen.model.inputs import Input
 
@@ -203,7 +204,8 @@ class ControlledMotion:
             held = not self._vanish(self.slopes(node))
             levels.append(Level(_derivative(label, len(levels)), len(levels), node, held, bool(gains)))
             node = self.rate(node, label)
-        if not self._vanish(x for c in coefficients for x in gradient([c], [system.graph.one], self.unknowns)):
+        slopes = (x for c in coefficients for x in gradient([c], [system.graph.one], self.unknowns))
+        if not self._vanish(slopes) or jump_with(coefficients, self.unknowns):
             raise ModelError(
                 f"the control constraint {label} is not linear in the highest derivatives of the controls: "
                 "differentiate it, or solve it for them"
@@ -214,7 +216,7 @@ class ControlledMotion:
         """Whether all nodes are identically zero, whatever the gains of a stabilization are."""
         graph, nodes = self.equations.graph, list(nodes)
         free = [x for x in reachable(nodes) if x.op == "input" and x.payload[0] in ("g", UNKNOWN)]
-        return self.equations.system.vanish(substitute(nodes, dict.fromkeys(free, graph.one)))
+        return self.equations.system.vanish_in_all_cases(substitute(nodes, dict.fromkeys(free, graph.one)))
 
     def _right(self, node: Node, levels: Sequence[Level], gains: tuple[Node, ...], label: str) -> Node:
         graph = self.equations.graph

@@ -54,12 +54,12 @@ def affine_controls(equations: Equations, slots: Sequence[int]) -> AffineControl
     columns = _slopes(system, P, tau)
     problems = _entries_elsewhere(equations, tau, names)
     for name, column in zip(names, columns, strict=True):
-        if system.vanish(column):
+        if system.vanish_in_all_cases(column):
             problems.append(
                 f"the control {name} does not enter the generalized forces: no load that contains it does work; put it "
                 "into a load, or remove it from controls="
             )
-        elif _is_curved(system, column, tau):
+        elif not system.are_constant(column, tau):
             problems.append(
                 f"the control {name} enters the forces nonlinearly: expected forces affine in the controls; make "
                 f"the nonlinear expression itself the control, and solve it for {name} afterwards"
@@ -73,11 +73,6 @@ def affine_controls(equations: Equations, slots: Sequence[int]) -> AffineControl
 def _slopes(system: System, nodes: Sequence[Node], tau: Sequence[Node]) -> list[tuple[Node, ...]]:
     """The derivatives of the nodes with respect to each control."""
     return [tuple(map(Tangent(system.graph, {node: system.graph.one}), nodes)) for node in tau]
-
-
-def _is_curved(system: System, column: Sequence[Node], tau: Sequence[Node]) -> bool:
-    """Whether the derivatives with respect to one control depend on the controls."""
-    return not system.vanish(x for slopes in _slopes(system, column, tau) for x in slopes)
 
 
 def _entries_elsewhere(equations: Equations, tau: Sequence[Node], names: Sequence[str]) -> list[str]:
@@ -173,12 +168,12 @@ def _free_vector(
         f"servo: y contains the control {name} nonlinearly: expected expressions affine in the controls, "
         "y = Y tau + y0, so that the controls follow from a linear system"
         for name, column in zip(controls.names, columns, strict=True)
-        if _is_curved(system, column, tau)
+        if not system.are_constant(column, tau)
     ]
     if curved:
         raise ModelError(curved)
     free = equations.simplified(substitute(y, dict.fromkeys(tau, system.graph.zero)))
-    return free, () if system.vanish(x for column in columns for x in column) else tuple(columns)
+    return free, () if system.vanish_in_all_cases(x for column in columns for x in column) else tuple(columns)
 
 
 def lowered(equations: Equations, expressions: Sequence[Any]) -> tuple[Node, ...]:

@@ -16,6 +16,7 @@ from kanegen.derivation.geometry.points import Points
 from kanegen.derivation.geometry.vectors import Triple, is_null, mapped
 from kanegen.errors import DerivationError, ModelError
 from kanegen.graph import Graph, Lowering, Node, Tangent, copied, evaluate, gradient, reachable, substitute
+from kanegen.graph.cases import jump_with, may_differ_elsewhere
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
 
@@ -110,6 +111,18 @@ class Variables:
         """Whether all nodes are identically zero, structurally or at every random state."""
         left = [node for node in nodes if not node.is_zero]
         return all(abs(v) < RELATIVE_ZERO for values in self.samples(left) for v in values) if left else True
+
+    def vanish_in_all_cases(self, nodes: Iterable[Node]) -> bool:
+        """Whether all nodes are identically zero; those with cases (``Max``, a spline) in all of them."""
+        nodes = list(nodes)
+        return self.vanish(nodes) and not may_differ_elsewhere(nodes)
+
+    def are_constant(self, nodes: Iterable[Node], variables: Sequence[Node]) -> bool:
+        """Whether no node changes with the variables, neither by a slope nor by a jump."""
+        nodes, one = list(nodes), self.graph.one
+        partials = [Tangent(self.graph, {variable: one}) for variable in variables]
+        slopes = (partial(node) for node in nodes for partial in partials)
+        return self.vanish_in_all_cases(slopes) and not jump_with(nodes, variables)
 
     def agree(self, a: Sequence[Node], b: Sequence[Node]) -> bool:
         """Whether two vectors agree at every random state."""
@@ -261,8 +274,8 @@ class System(Variables):
             If Q depends on a speed, naming it.
         """
         present = {node.index for node in reachable(mass_matrix)}
-        for speed, node, partial in zip(self.model.speeds, self.u, self.partials, strict=True):
-            if node.index in present and not self.vanish(partial(entry) for entry in mass_matrix):
+        for speed, node in zip(self.model.speeds, self.u, strict=True):
+            if node.index in present and not self.are_constant(mass_matrix, [node]):
                 raise DerivationError(
                     f"a velocity is not affine in speed {symbol_name(speed)}: the kinetic-energy matrix depends on it; "
                     f"expected velocities and angular velocities (set_vel, set_ang_vel) linear in speeds plus a rest"

@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.codegen.description import Description
-from kanegen.codegen.methods.table import IMPLICIT
+from kanegen.codegen.methods.table import EMITTED, IMPLICIT
 from kanegen.codegen.sources import files_digest, text_digest
 from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.emission.example import Stabilized, stabilized_by
 from kanegen.emission.fmu.archive import PORTABLE, binary_path, compile_binary, require_target, write_archive
 from kanegen.emission.fmu.dependencies import Dependencies
 from kanegen.emission.fmu.description import Fmu, build_description, model_description
-from kanegen.emission.fmu.options import METHODS, FmuOptions
+from kanegen.emission.fmu.options import FmuOptions
 from kanegen.emission.fmu.sources import fmu_sources, kernel_files, units_of
 from kanegen.emission.fmu.variables import Subject, variable_table
 from kanegen.emission.options import EmitOptions
@@ -159,7 +159,7 @@ def _methods(description: Description) -> tuple[str, ...]:
     """The methods that the model can use: implicit ones need the Jacobians, and inputs without continuous laws."""
     continuous = any(law.sample_time is None for law in description.laws.values())
     implicit = "jacobian_t" in description.functions and not continuous
-    return tuple(name for name in METHODS if implicit or name not in IMPLICIT)
+    return tuple(name for name in EMITTED if implicit or name not in IMPLICIT)
 
 
 def _fmu(subject: Subject, equations: Equations, identifier: str, digest: str, stabilized: Stabilized) -> Fmu:

@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
+from kanegen.codegen.methods.table import ADAPTIVE, EMITTED, FIXED_STEP
 from kanegen.errors import SolveError, brief
 from kanegen.solve.values import positive
 
 VERSIONS: Final = ("2.0", "3.0")
 """Versions of the standard, the default first."""
-
-METHODS: Final = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
-"""Methods of co-simulation, the default first; without verner9, whose coefficients are longer than most models."""
 
 SOLVER: Final = MappingProxyType(
     {
@@ -36,7 +33,7 @@ class FmuOptions:
     """
 
     fmi: str = VERSIONS[0]
-    method: str = METHODS[0]
+    method: str = EMITTED[0]
     step: float = 1e-3
     rtol: float = 1e-8
     atol: float = 1e-10
@@ -45,9 +42,9 @@ class FmuOptions:
     def __post_init__(self) -> None:
         if self.fmi not in VERSIONS:
             raise SolveError(f"fmi is {brief(self.fmi)}; expected {' or '.join(VERSIONS)}")
-        if self.method not in METHODS:
-            kinds = f"{', '.join(m for m in METHODS if m in FIXED_STEP)} (fixed step) or "
-            adaptive = ", ".join(m for m in METHODS if m in ADAPTIVE)
+        if self.method not in EMITTED:
+            kinds = f"{', '.join(m for m in EMITTED if m in FIXED_STEP)} (fixed step) or "
+            adaptive = ", ".join(m for m in EMITTED if m in ADAPTIVE)
             raise SolveError(f"method is {brief(self.method)}; expected {kinds}{adaptive} (adaptive)")
         positive(self.step, "step", "a positive number of seconds")
         positive(self.rtol, "rtol", "a positive number")

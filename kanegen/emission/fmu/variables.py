@@ -10,16 +10,13 @@ from math import prod
 from typing import Any, Final, NamedTuple
 
 from kanegen.codegen.description import REACTION, Description
-from kanegen.codes import Mode
+from kanegen.codes import CONTACT_GUARDS, Mode
 from kanegen.emission.fmu.options import SOLVER, FmuOptions
 from kanegen.errors import SolveError
 from kanegen.units import Unit, Units, coherent, exponents
 
 ENERGIES: Final = {"kinetic_energy": "energy.kinetic", "potential_energy": "energy.potential", "energy": "energy.total"}
 """Compiled energies and the names of their variables."""
-
-GUARDS_OF_CONTACT: Final = 4
-"""Event indicators of a contact: KG_CONTACT_GUARDS of the runtime."""
 
 OUTPUT: Final = "output:"
 
@@ -289,8 +286,8 @@ def _events(subject: Subject) -> Iterator[Variable]:
     for k, name in enumerate(names):
         yield Variable(f"event_indicator.{name}", "GUARD", k, f"guard of the event {name}")
     for m, contact in enumerate(d.contacts.table):
-        for i in range(GUARDS_OF_CONTACT):
-            place = len(names) + GUARDS_OF_CONTACT * m + i
+        for i in range(CONTACT_GUARDS):
+            place = len(names) + CONTACT_GUARDS * m + i
             text = f"guard {i + 1} of the contact {contact.name}"
             yield Variable(f"event_indicator.{contact.name}[{i + 1}]", "GUARD", place, text)
 

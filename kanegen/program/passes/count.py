@@ -8,7 +8,7 @@ from typing import Final
 from kanegen.graph.nodes import Node
 from kanegen.program.kernels import KERNELS
 from kanegen.program.passes.lower import GATHERED, LOADS, Value, lowered, needed_nodes, shared_denominators
-from kanegen.program.records import Call, Function, Guard, Invoke, Program
+from kanegen.program.records import Call, Function, Guard, Invoke
 
 
 def operation_count(function: Function, constants: Sequence[Node] = ()) -> int:
@@ -77,11 +77,6 @@ def latency(function: Function, constants: Sequence[Node] = ()) -> float:
         own = 0.0 if value.op in LOADS else LATENCIES.get(value.op, LATENCY)
         ends[value] = own + max((ends[operand] for operand in value.args), default=0.0)
     return max(ends.values(), default=0.0)
-
-
-def operation_counts(program: Program) -> dict[str, int]:
-    """Return `operation_count` of every listed function, by name."""
-    return {f.name: operation_count(f, program.constants) for f in program.functions if not f.internal}
 
 
 def _operations(function: Function, constants: Sequence[Node]) -> list[Value]:

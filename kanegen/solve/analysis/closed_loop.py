@@ -12,7 +12,6 @@ from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.solve.analysis.slopes import Slopes
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.values import numbers
 
 AT_KINK: Final = 1e-9
 """A state is at a kink of a law if the distance is below this fraction of the values of the laws, or of 1."""
@@ -51,9 +50,7 @@ def closed_inputs(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any
             "kg.Input(..., law=...), or leave closed_loop=True out"
         )
     require_continuous(d, tuple(d.laws))
-    if r is not None:
-        r = numbers(r, "r", d.inputs)
-        r[list(d.laws)] = 0.0
+    r = None if r is None else functions.inputs_beside_laws(r)
     values = functions.get("laws").value(t, q, u, r, s)
     inputs = functions.with_laws(["laws", "rhs"], t, q, u, None, s) if r is None else r
     inputs = np.zeros(len(d.inputs)) if inputs is None else inputs

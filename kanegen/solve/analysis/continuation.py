@@ -22,7 +22,6 @@ from kanegen.solve.analysis.arclength import Point, curve
 from kanegen.solve.analysis.equilibrium import Equilibrium, Trimmable
 from kanegen.solve.values import (
     Variables,
-    initial_time,
     key_name,
     largest,
     names_in,
@@ -32,6 +31,7 @@ from kanegen.solve.values import (
     real_array,
     require_none,
     shown,
+    time_or_start,
     unknown,
 )
 from kanegen.units import Unit
@@ -251,7 +251,7 @@ class _Family:
         require_none(
             [unknown(name, known, "parameter, input, coordinate, speed or state")] if name not in known else []
         )
-        t = number(arguments.get("t") or initial_time(d, solver.initial) or 0.0, "t")
+        t = time_or_start(arguments.get("t"), d, solver.initial)
         released = names_in(arguments.get("free_inputs", ()), "free_inputs")
         inputs, laws = solver.inputs_of_balance(t, arguments.pop("r", None), [*released, name])
         # The values of laws are found, so that they are not given.

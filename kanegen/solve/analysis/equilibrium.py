@@ -33,15 +33,14 @@ from kanegen.solve.inputs import run_inputs
 from kanegen.solve.values import (
     Variables,
     by_name,
-    initial_time,
     largest,
     names_in,
-    number,
     positive,
     require_none,
     short,
     shown,
     shown_values,
+    time_or_start,
     unknown,
 )
 from kanegen.units import Units
@@ -329,7 +328,7 @@ class Trimmable(Differentiable):
     def _trim_start(self, t: float | None, state: tuple[Any, Any, Any], r: Any, fixed: Any, free_inputs: Any) -> _Start:
         """Time, start and unknowns of a search. Raises `SolveError` for unknown names and missing values."""
         d, functions = self.description, self._functions
-        time = (initial_time(d, self.initial) or 0.0) if t is None else number(t, "t")
+        time = time_or_start(t, d, self.initial)
         names = (*d.coordinates, *d.speeds, *d.states)
         kept = fixed_names(fixed, names)
         released = names_in(free_inputs, "free_inputs")

@@ -116,7 +116,7 @@ def run_inputs(
         return r
     if r is None or isinstance(r, Mapping):
         return _by_name(module, description, r or {}, needed, law_values)
-    if type(r) is tuple and any(np.ndim(item) for item in r):
+    if type(r) is tuple and any(map(np.iterable, r)):
         return _piecewise(module, table(r, "the input table"), description)
     if (spline := from_scipy(r, "the input spline")) is not None:
         return _piecewise(module, spline, description)

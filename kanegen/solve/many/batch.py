@@ -57,6 +57,8 @@ class Failures(Mapping[int, str]):
         try:
             changed = dict(zip(self._varied, p.tolist(), strict=True))
             functions = self._functions.with_parameters(changed) if changed else self._functions
+            if np.isnan(r[list(d.laws)]).any():  # a law has no value there
+                functions.get("laws").value(float(t[0]), q, u, np.where(np.isnan(r), 0.0, r))
             functions.get(self._name).value(float(t[0]), q, u, r)
         except SolveError as error:
             return str(error)
@@ -93,6 +95,10 @@ class Rates(tuple[Array, ...]):
         rates = super().__new__(cls, arrays)
         rates.failures = failures
         return rates
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """The arguments of ``__new__`` for copies and pickles."""
+        return tuple(self), self.failures
 
 
 class Batching(Evaluation):

@@ -26,7 +26,7 @@ from kanegen.solve.many.threads import run_all
 from kanegen.solve.run.integrate import Integrable
 from kanegen.solve.run.options import ATOL, RTOL, STEPPING, Options, span_of
 from kanegen.solve.solution import IntegrationInterrupted
-from kanegen.solve.values import known_name, positive, positive_integer, state_components
+from kanegen.solve.values import Variables, by_array, known_name, positive, positive_integer, state_components
 
 _OPTIONS: Final = (
     *("step", "first_step", "max_step", "max_steps", "events", "modes"),
@@ -137,6 +137,11 @@ class Ensembles(Integrable, Batching):
         check_run(functions, watched_events(self.description, options.get("events")), span[1] < span[0], in_state)
         if not closing.control:
             self._run_inputs(r).require_span(*span)
+        d = self.description
+        for variables, argument in zip(Variables.of(d, "0"), motions.state, strict=True):
+            # Constraints can determine coordinates and speeds, but not the further states.
+            if not by_array(argument.value) and (variables.kind == "state" or not d.constraints.levels):
+                variables.complete({**self.initial, **(argument.value or {})})
         if motions.q0.value is None and motions.u0.value is None:
             start_state(functions, self.initial, span[0], (None, None, motions.s0.sample), r, None)
 

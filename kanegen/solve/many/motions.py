@@ -90,7 +90,7 @@ def _of_inputs(r: Any, d: Description, counts: dict[str, int]) -> Argument:
             key: _column(x, f"input {key}", counts) for key, x in named.items() if isinstance(x, (np.ndarray, list))
         }
         return Argument(named | varied, tuple(key for key, x in varied.items() if x.ndim))
-    is_rows = isinstance(r, (np.ndarray, list)) and np.ndim(r) != 1
+    is_rows = isinstance(r, (np.ndarray, list)) and real_array(r, "r").ndim != 1
     return _array(r, "r", d.inputs, counts) if is_rows else Argument(r)
 
 

@@ -40,14 +40,22 @@ class RunFields:
         self.t, self.q, self.u, self.s = result.t, result.q, result.u, result.s
         self.reference = problem.solver
         # Not later, because it can call functions of the user.
-        self.control = None if problem.loop is None else problem.loop.record(result, self.dense)
+        self.control = None if problem.loop is None else problem.loop.record(result, self._steps)
 
     @property
     def status(self) -> Outcome:
-        return Outcome.from_code(self._result.status)
+        return Outcome.from_code(self._result.status) if self.flat_guard is None else Outcome.FLAT_GUARD
+
+    @property
+    def flat_guard(self) -> str | None:
+        """The event of the user whose guard was zero wherever it was evaluated, or None."""
+        event: str | None = self._result.flat_guard
+        return None if event in self._problem.functions.description.switches else event
 
     @property
     def message(self) -> str:
+        if self.flat_guard is not None:
+            return f"event {self.flat_guard!r}: {Outcome.FLAT_GUARD.advice}"
         conflict = self._result.conflict
         return str(self._result.message) if conflict is None else conflict_message(self._module, conflict)
 
@@ -63,11 +71,14 @@ class RunFields:
 
     @cached_property
     def dense(self) -> Dense | None:
+        steps = self._steps
+        return steps.ending_at(*self._result.last) if steps is not None and self.events else steps
+
+    @cached_property
+    def _steps(self) -> Dense | None:
+        """The dense output of the steps, without a jump at the end."""
         dense = self._result.dense
-        if dense is None:
-            return None
-        dense = dense if isinstance(dense, Dense) else Dense(*dense)
-        return dense.ending_at(*self._result.last) if self.events else dense
+        return dense if dense is None or isinstance(dense, Dense) else Dense(*dense)
 
     @property
     def events(self) -> Events:
@@ -107,7 +118,9 @@ KEPT: Final = "; the part that was integrated is in .solution of this exception"
 
 
 def stopped_at(t: float, t1: float) -> str:
-    """The beginning of the message about a run that did not reach its end ``t1``."""
+    """The beginning of the message about a run to ``t1`` that was stopped."""
+    if t == t1:
+        return f"the integration was stopped when it had reached its end, t = {t1!r} s"
     return f"the integration stopped at t = {t!r} s, before t = {t1!r} s"
 
 
@@ -115,14 +128,10 @@ def require_finished(problem: Problem, solution: Solution, result: Any, t1: floa
     """Raise an error that holds the solution if it did not reach the end ``t1`` of the span."""
     if result.status == Status.FINISHED and result.flat_guard is None:
         return  # the usual case, without the time of the fields
-    if result.flat_guard is not None and result.flat_guard not in problem.functions.description.switches:
-        raise IntegrationError(
-            f"the guard of event {result.flat_guard!r} was zero wherever it was evaluated, so that the event has no "
-            "instant; correct the guard, or leave the event out by events=; the motion is in .solution of this error",
-            solution,
-        )
     if solution.success:
         return
+    if solution.status is Outcome.FLAT_GUARD:
+        raise IntegrationError(f"{solution.message}{KEPT}", solution)
     t, error = solution.last[0], result.error
     place = stopped_at(t, t1)
     if isinstance(error, KeyboardInterrupt):

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import sympy.physics.mechanics as me
 from messages import raises
 from scipy.optimize import minimize_scalar
+from state_models import point_mass
 from systems import example
 from trim_models import CAR, HOOP, TRUSS, car, grain_solver, hoop_solver, truss_solver
 
@@ -104,3 +106,12 @@ def test_modes_of_the_bicycle_over_the_speed() -> None:
 def test_arguments_are_checked(call: Callable[[], object], names: tuple[str, ...]) -> None:
     with raises(kg.SolveError, *names):
         call()
+
+
+def test_time_zero_is_a_time() -> None:
+    """The search is at t = 0, although the start of the model is at t = 1."""
+    x, push = me.dynamicsymbols("x F")
+    options = {"inputs": [push], "initial": {"t": 1.0}, "parameters": {"m": 1.0}}
+    solver = kg.build(point_mass("pushed", push - x, **options), functions="all")
+    branch = solver.equilibria("m", [1.0, 2.0], [0.0], r={push: lambda t: 3.0 + t}, t=0.0)
+    np.testing.assert_allclose(branch["x"], 3.0, atol=POSITION)

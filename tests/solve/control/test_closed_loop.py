@@ -11,6 +11,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from messages import raises
 from scipy.integrate import solve_ivp
+from state_models import point_mass
 from systems import example, solver_for
 
 import kanegen as kg
@@ -251,3 +252,22 @@ def test_a_python_input_that_raises_ends_the_run() -> None:
 
     with raises(kg.IntegrationError, "no wind"):
         hoist().integrate((0.0, 1.0), [1.0], [0.0], {"w": wind}, control=True)
+
+
+def test_limits_are_not_looked_for_after_a_jump_at_the_end() -> None:
+    """The target t^6 needs 30 N when the clock s is reset at the end, and more than the limit from t = 1.19 s on."""
+    x, force, s = me.dynamicsymbols("x F s")
+    t = me.dynamicsymbols._t
+    model = point_mass(
+        "jump",
+        force,
+        inputs=[kg.Input(force, default=0.0)],
+        states={s: 1},
+        events=[kg.Event("end", t - 1, terminal=True, reset={s: 0})],
+        control=kg.Servo([x - t**6], theta=[(-4, -4)], controls=[force], limits=[60.0]),
+        parameters={"m": 1.0},
+    )
+    run = kg.build(model).integrate((0.0, 3.0), [0.0], [0.0], s0=[0.0], control=True)
+    assert run.last[0] == pytest.approx(1.0)
+    assert run.control.saturation == ()
+    assert run.control.warnings == ()

@@ -25,7 +25,7 @@ from feedback_models import (
     x,
     y,
 )
-from messages import raises
+from messages import raises, says
 from scipy.integrate import solve_ivp
 from scipy_calls import call_rates
 from systems import example
@@ -312,6 +312,13 @@ def test_linear_model_keeps_the_inputs_without_law() -> None:
     np.testing.assert_allclose(both.A[2], 0.0)
     np.testing.assert_allclose(closed.A[2], [-1.5, 0.0, 1.0, 0.0])
     np.testing.assert_allclose(closed.B[:, 0], [0.0, 0.0, 0.25, 0.5])
+    for r in ({"G": 3.0}, [0.0, 3.0]):
+        other = solver.linearize(0.0, [1.0, 0.0], [0.5, 0.0], r=r, closed_loop=True)
+        np.testing.assert_allclose(other.A[2], [-1.5, 0.0, 1.5, 0.0])
+    with raises(kg.SolveError, "r has shape ()", "F, G"):
+        solver.linearize(0.0, [1.0, 0.0], [0.5, 0.0], r=3.0, closed_loop=True)
+    with raises(kg.SolveError, "no value of F", "leave r out", "laws of F"):
+        solver.rhs(0.0, [1.0, 0.0], [0.5, 0.0], {"G": 3.0})
 
 
 def test_linear_models_that_do_not_exist_are_refused() -> None:
@@ -324,3 +331,11 @@ def test_linear_models_that_do_not_exist_are_refused() -> None:
     none = kg.build(particle((G, 0), inputs=[kg.Input(G, default=0.0)]), functions="all", backend="interpreted")
     with raises(kg.SolveError, "law=", "closed_loop"):
         none.linearize(0.0, q, q, closed_loop=True)
+
+
+def test_rows_of_a_batch_where_a_law_is_not_finite_name_the_law() -> None:
+    solver = kg.build(particle((F, 0), inputs=[kg.Input(F, law=1 / x)]))
+    q = np.array([[1.0, 0.0], [0.0, 0.0]])
+    batch = solver.rhs_batch(0.0, q, q)
+    assert list(batch.failures) == [1]
+    says(batch.failures[1], "laws[0] is inf", "division")

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy.physics.mechanics as me
 from hybrid_models import wall_pendulum
 from messages import raises, says
 from rich.console import Console
-from state_models import solver_of
+from state_models import point_mass, solver_of
 from systems import initial, solver_for
 
 import kanegen as kg
@@ -147,6 +148,7 @@ def test_wrong_arguments_are_refused() -> None:
     refused("'max_energy_drift'", reduce="max_energy_drif")
     refused("jacobian_q", "functions=", method="rodas")
     refused("the start", "no value", "q0", q0=None, u0=None)
+    refused("r is", "real numbers", r=[1.0, [2.0, 3.0]])
 
 
 def test_control_options_that_are_wrong_for_all_motions_are_refused() -> None:
@@ -214,3 +216,24 @@ def test_ctrl_c_keeps_the_motions_that_are_complete(threads: int) -> None:
     assert not many.success[~done].any()
     copy = pickle.loads(pickle.dumps(many))
     np.testing.assert_array_equal(copy.completed, done)
+
+
+def test_states_without_a_value_are_named() -> None:
+    x, a = me.dynamicsymbols("x a")
+    lag = kg.build(point_mass("lag", a - x, states={a: -a}, parameters={"m": 1.0}))
+    start = np.ones((3, 1))
+    for q0 in (start, {"x": start[:, 0]}):
+        with raises(SolveError, "state a", "s0"):
+            lag.integrate_many((0.0, 1.0), q0, {"v": 0.0})
+    assert lag.integrate_many((0.0, 1.0), start, start, s0=start).success.all()
+
+
+def test_a_motion_along_a_guard_fails_alone() -> None:
+    x = me.dynamicsymbols("x")
+    solver = kg.build(point_mass("rest", -x, events=[kg.Event("middle", x)], parameters={"m": 1.0}))
+    motions = solver.integrate_many((0.0, 1.0), [[1.0], [0.0], [0.5]], {"v": 0.0}, reduce=("max", "x"))
+    assert motions.success.tolist() == [True, False, True]
+    assert [failure.index for failure in motions.failures] == [1]
+    says(motions.failures[0].reason, "'middle'", "guard", "events=")
+    assert np.isnan(motions.values).tolist() == [False, True, False]
+    assert Outcome.from_code(motions.status[1]) is Outcome.FLAT_GUARD

@@ -18,7 +18,7 @@ from linkages import solver_of
 from messages import says
 
 import kanegen as kg
-from kanegen.solve import IntegrationError, Outcome, Solution
+from kanegen.solve import IntegrationError, IntegrationInterrupted, Outcome, Solution
 
 REST = np.zeros(2)
 Q, U = start()
@@ -123,6 +123,12 @@ CASES = {
         names=("'floor'", "gap"),
         remedy=lambda _: block().integrate((0.0, 1.0), [0.0, 0.0], REST, events=()),
     ),
+    Outcome.FLAT_GUARD: Case(
+        lambda: switched().integrate((0.0, 1.0), [0.0], [0.0]),
+        1.0,
+        names=("'line'", "guard", "events="),
+        remedy=lambda _: switched().integrate((0.0, 1.0), [0.0], [0.0], events=()),
+    ),
     Outcome.INTERRUPTED: Case(
         lambda: track_run(r=broken_input, max_step=0.1),
         0.45,
@@ -162,3 +168,19 @@ def test_following_the_advice_helps(outcome: Outcome) -> None:
     case = CASES[outcome]
     assert case.remedy is not None
     assert case.remedy(attempt(case.run)[0]).success
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+@pytest.mark.parametrize("events", [None, ()])
+def test_an_exception_of_the_progress_is_the_one_that_is_raised(error: type[BaseException], events: Any) -> None:
+    """Also where the guard of an event was zero so far, and after the last step."""
+
+    def stop(t: float) -> None:
+        raise error("enough")
+
+    with pytest.raises((IntegrationError, IntegrationInterrupted)) as caught:
+        switched().integrate((0.0, 1e4), [0.0], [0.0], events=events, progress=stop)
+    assert isinstance(caught.value.__cause__, error)
+    assert caught.value.solution.status is Outcome.INTERRUPTED
+    if caught.value.solution.last[0] == 1e4:
+        says(str(caught.value), "reached its end", "10000.0")
