@@ -111,6 +111,7 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
   }
   scan.shortest = KG_MAX(KG_BY_PRECISION(1e-9, 1e-6), KG_C(4.0) * rounding);
   scan.limit = *limit;
+  scan.restless = f->restless[i];
   scan.effort = 0;
   kg_finder_piece(f, i, &whole);
   if ((kg_real)scan.side * whole.g[0] < KG_C(0.0)) {
@@ -122,6 +123,7 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
     status = kg_zeros_root(&scan, &f->found[i], rounding);
   }
   f->side[i] = scan.side;
+  f->restless[i] = scan.effort > 0;
   if (status == KG_OK && f->found[i].kind != KG_NOTHING) {
     /* The search for other guards continues a little further, since their events can be simultaneous. */
     *limit = KG_MIN(*limit, f->found[i].b + KG_FINDER_TOGETHER);
@@ -147,7 +149,7 @@ static inline int kg_finder_step(kg_finder *f, kg_stepper *s) {
     if (f->rules[i] != KG_IGNORED && (costly || !kg_finder_is_costly(f, i))) {
       kg_piece whole;
       kg_finder_piece(f, i, &whole);
-      f->fired[i] = !kg_zeros_keeps(whole.g, f->side[i]);
+      f->fired[i] = f->restless[i] || !kg_zeros_keeps(whole.g, f->side[i]);
     }
     doubtful = doubtful || f->fired[i];
   }
@@ -190,11 +192,19 @@ static inline int kg_finder_slope(kg_finder *f, kg_stepper *s, int guard, kg_rea
   return status;
 }
 
-/* Marks the guards that have their event at the present state of the run. */
-static inline void kg_finder_mark(kg_finder *f, int first) {
+/* Whether guard i has crossed zero at this place of the step. Its sign is compared with that before the crossing, which
+ * it has only after the last change of sign that does not count. */
+static inline int kg_finder_passed(const kg_finder *f, int i, kg_real place) {
+  const kg_found *found = &f->found[i];
+  const int before = found->turn >= KG_C(0.0) && place < KG_C(0.5) * (found->turn + found->b);
+  return found->kind == KG_CROSSING && !before && (kg_real)f->side[i] * f->g[i] <= KG_C(0.0);
+}
+
+/* Marks the guards that have their event at the present state of the run, at this place of the step. */
+static inline void kg_finder_mark(kg_finder *f, int first, kg_real place) {
   for (int i = 0; i < f->n; ++i) {
     const kg_found *found = &f->found[i];
-    const int passed = found->kind == KG_CROSSING && (kg_real)f->side[i] * f->g[i] <= KG_C(0.0);
+    const int passed = kg_finder_passed(f, i, place);
     const int zero = found->kind != KG_NOTHING && found->b <= f->found[first].b + KG_FINDER_TOGETHER &&
                      KG_ABS(f->g[i]) <= kg_finder_noise(f, i);
     f->fired[i] = i == first || passed || zero ? found->kind : KG_NOTHING;
@@ -246,7 +256,7 @@ static inline int kg_finder_locate(kg_finder *f, kg_stepper *s, int (*adjust)(vo
   }
   f->g_complete = 1;
   status = kg_finder_units(f, s, s->t, s->y, f->g, f->any_costly);
-  kg_finder_mark(f, first);
+  kg_finder_mark(f, first, (t - t_old) / h);
   return status < 0 ? status : KG_AT_EVENT;
 }
 

@@ -41,6 +41,7 @@ typedef struct {
   kg_real *g;    /* guards at the end of the last step, or at the event, before anything happens there */
 
   int *side;      /* sign of each guard before the next step; 0: on the surface */
+  int *restless;  /* whether the last step had to be divided for a guard; 1 before the first step */
   int any_costly;
   int watched;    /* calls of kg_finder_watch() since the last step */
   int g_complete; /* g contains the costly guards too */
@@ -58,12 +59,13 @@ typedef struct {
 
 /* Lengths of the workspaces: kg_real, int, kg_found. */
 static inline size_t kg_finder_work(int n, int n_y) { return 12 * (size_t)n + (size_t)n_y; }
-static inline size_t kg_finder_integers(int n) { return 2 * (size_t)n; }
+static inline size_t kg_finder_integers(int n) { return 3 * (size_t)n; }
 
 static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, kg_found *found) {
   const ptrdiff_t n = f->n;
   f->side = integers;
   f->fired = integers + n;
+  f->restless = integers + 2 * n;
   f->found = found;
   f->g = work;
   f->start = work + n;
@@ -79,6 +81,7 @@ static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, 
   f->watched = 0;
   for (ptrdiff_t i = 0; i < n; ++i) {
     f->side[i] = f->fired[i] = 0;
+    f->restless[i] = 1;
     f->largest[i] = KG_C(0.0);
   }
 }

@@ -104,6 +104,15 @@ static inline int kg_hybrid_violated(kg_hybrid *h, int *status) {
   return -1;
 }
 
+/* Contacts with a law of accelerations act from the start, and take part in the impacts that are due there. */
+static inline void kg_hybrid_act(kg_contacts *c) {
+  for (int m = 0; m < c->model->n_contacts; ++m) {
+    if (c->law[m] == KG_LAW_STABILIZED && c->mode[m] == KG_OPEN && kg_gap_state(c, m) <= 0) {
+      c->mode[m] = KG_PENETRATED;
+    }
+  }
+}
+
 /* Chooses the modes at the start and computes the impacts that are due there. */
 static inline int kg_hybrid_settle(kg_hybrid *h) {
   int status = kg_hybrid_inputs(h, h->t, h->y);
@@ -112,6 +121,7 @@ static inline int kg_hybrid_settle(kg_hybrid *h) {
     if (violated >= 0) {
       return kg_transition_fail(h, KG_GAP_VIOLATED, violated);
     }
+    kg_hybrid_act(&h->contacts);
   }
   if (status < 0) {
     return kg_transition_fail(h, status, -1);

@@ -4,8 +4,9 @@
  * 0 <= Lambda, 0 <= v+ - w, Lambda (v+ - w) = 0 with w = e max(-v-, 0), so that e concerns approaching contacts only;
  * with friction |Lambda_t| <= mu Lambda_n, sticking (v_t+ = 0) or slipping opposite to v_t+. Contacts at rest and
  * imposed constraints have e = 0: they keep or reach zero speed.
- * Forces that are finite (compliant contacts, friction under a given load) have no impulse. With friction and e > 0
- * this law may add energy in special configurations, as Newton's law is known to do (Kane and Levinson 1985).
+ * Forces that are finite (compliant contacts, friction under a given load) have no impulse. With e > 0 this law may add
+ * energy in special configurations, as Newton's law is known to do: with friction (Kane and Levinson 1985), and where a
+ * contact that separates is pressed together by the impact of another one.
  */
 #ifndef KG_IMPACT_H
 #define KG_IMPACT_H
@@ -202,10 +203,14 @@ static inline int kg_contacts_impact(kg_contacts *c, kg_real t, const kg_real *q
 
 /* Computes the impacts due to an impulse that has changed the speeds from u_before to u with the bilateral constraints
  * only: the contacts start in their modes at u_before, and impacts follow until none is due. u becomes the speeds
- * after, impulses (n_rows) the sum; part: n_rows values. */
+ * after, impulses (n_rows) the sum; part: n_rows values. Where no finite forces exist before the impulse, or several
+ * ones, the contacts are those that touch. */
 static inline int kg_contacts_after_impulse(kg_contacts *c, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
                                    const kg_real *r, kg_real *part, kg_real *impulses) {
   int due = kg_contacts_settle(c, t, q, u_before, r);
+  if (due == KG_NO_MODE || due == KG_SEVERAL_MODES) {
+    due = KG_OK;
+  }
   for (int m = 0; m < c->model->n_contacts && due >= 0; ++m) {
     const kg_contact_info *info = c->model->contacts + m;
     if (c->law[m] == KG_LAW_RESTITUTION && c->s.rate[info->normal] < -c->rate_tolerance) {

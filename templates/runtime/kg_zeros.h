@@ -1,9 +1,10 @@
-/* kg_zeros.h - finds the first zero of a function over an interval from few values, and misses none.
+/* kg_zeros.h - finds the first zero of a function over an interval from few values.
  *
  * The function is sampled at the Chebyshev-Lobatto points of a piece and replaced by the polynomial of degree 4 through
  * them. Its Bernstein coefficients enclose it (G. Farin, Curves and Surfaces for CAGD, chapter 5), a margin allows for
  * the error of interpolation, which the last Chebyshev coefficients and one value more estimate. Where the enclosure
- * shows that the function keeps its sign, has one zero or one extremum, the piece is decided; else it is halved.
+ * shows that the function keeps its sign, has one zero or one extremum, the piece is decided; else it is halved. Zeros
+ * are missed only where the six values of a fast oscillation look like those of a slow function.
  */
 #ifndef KG_ZEROS_H
 #define KG_ZEROS_H
@@ -35,6 +36,7 @@ typedef struct {
   int kind;
   kg_real a, b;   /* places, from 0 to 1 */
   kg_real ga, gb; /* values there */
+  kg_real turn;   /* place up to which the sign last changed without counting; negative: nowhere */
 } kg_found;
 
 /* Values at the six places of the piece from a to b. */
@@ -54,6 +56,7 @@ typedef struct {
   kg_real swing;    /* this, does not leave it */
   kg_real shortest; /* pieces of this length are not halved */
   kg_real limit;    /* zeros beyond this place do not matter */
+  int restless;     /* whether the function may oscillate fast, as it did before */
   long effort;
 } kg_zeros;
 
@@ -145,6 +148,7 @@ static inline int kg_zeros_cross(kg_zeros *s, kg_real a, kg_real ga, kg_real b, 
     return kg_zeros_report(found, KG_CROSSING, a, ga, b, gb);
   }
   s->side = -s->side;
+  found->turn = b;
   return KG_ZEROS_CLEAR;
 }
 
@@ -239,6 +243,7 @@ static inline int kg_zeros_dip(kg_zeros *s, const kg_piece *piece, const kg_real
       return kg_zeros_report(found, KG_CROSSING, piece->a, piece->g[0], place, g);
     }
     s->side = -side;
+    found->turn = place;
     status = kg_zeros_cross(s, place, g, piece->b, piece->g[4], found);
     return status;
   }
@@ -276,6 +281,37 @@ static inline int kg_zeros_judge(kg_zeros *s, const kg_piece *piece, int final, 
   }
   return final || kg_zeros_above(3, bends, KG_C(800.0) * margin) ? kg_zeros_dip(s, piece, b, margin, final, found)
                                                                  : KG_ZEROS_HALVE;
+}
+
+/* Compares the polynomial with one value more: KG_ZEROS_HALVE if it misses that by more than the margin, as it does where
+ * six values of a fast oscillation look like those of a slow function by chance; else the verdict. */
+static inline int kg_zeros_confirm(const kg_zeros *s, const kg_piece *piece, int verdict) {
+  const kg_real x = KG_C(0.6180339887498949);
+  kg_real b[KG_ZEROS_NODES], g, margin;
+  const int status = s->value(s->context, piece->a + x * (piece->b - piece->a), &g);
+  if (status < 0) {
+    return status;
+  }
+  kg_zeros_enclose(piece->g, b);
+  margin = KG_MAX(kg_zeros_margin(piece->g, b), s->noise);
+  return KG_ABS(kg_zeros_polynomial(4, b, x) - g) <= margin ? verdict : KG_ZEROS_HALVE;
+}
+
+/* Decides one piece as kg_zeros_judge(), and confirms a zero that is found, and that there is none where the function
+ * may oscillate fast. */
+static inline int kg_zeros_decide(kg_zeros *s, const kg_piece *piece, int final, kg_found *found) {
+  const int side = s->side;
+  const kg_real turn = found->turn;
+  int verdict = kg_zeros_judge(s, piece, final, found);
+  if (!final && (verdict == KG_ZEROS_FOUND || (verdict == KG_ZEROS_CLEAR && s->restless))) {
+    verdict = kg_zeros_confirm(s, piece, verdict);
+    if (verdict == KG_ZEROS_HALVE) {
+      s->side = side;
+      found->kind = KG_NOTHING;
+      found->turn = turn;
+    }
+  }
+  return verdict;
 }
 
 /* The values of a piece that are not known yet: those between its ends. */
@@ -319,12 +355,14 @@ static inline int kg_zeros_first(kg_zeros *s, const kg_piece *whole, kg_found *f
   int count = 1;
   pending[0] = *whole;
   found->kind = KG_NOTHING;
+  found->turn = KG_C(-1.0);
   while (count > 0 && pending[count - 1].a <= s->limit) {
     const kg_piece piece = pending[--count];
     const int final = piece.b - piece.a <= s->shortest || count > KG_ZEROS_PIECES - 2 || s->effort > KG_ZEROS_EFFORT;
-    int verdict = kg_zeros_judge(s, &piece, final, found);
+    int verdict = kg_zeros_decide(s, &piece, final, found);
     if (verdict == KG_ZEROS_HALVE) {
       ++s->effort;
+      s->restless = 1;
       verdict = kg_zeros_halve(s, &piece, pending + count + 1, pending + count);
       count += 2;
     }

@@ -150,4 +150,4 @@ def test_a_guard_that_is_zero_everywhere_has_no_events(host: EventHost) -> None:
 def test_cheap_guards_cost_five_values_a_step(host: EventHost) -> None:
     run = host.find([GuardOf(eh.COMPONENT, (2.0,))], 50.0, y0=(1.0, 0.0), problem=eh.OSCILLATOR)
     assert run.t.size == 0
-    assert run.guard_evaluations <= 5 * run.statistics.steps + 2
+    assert run.guard_evaluations <= 5 * run.statistics.steps + 4  # at the start, and in the first step

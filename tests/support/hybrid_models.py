@@ -93,7 +93,7 @@ def painleve(friction: kg.Coulomb = kg.Coulomb(2), e: float = 0.0) -> kg.Solver:
         gravity=-10 * N.y,
         contacts=(tip,),
     )
-    return kg.build(model, functions=("rhs",))
+    return kg.build(model, functions=("rhs", "Q", "momentum"))
 
 
 def sliding_rod(rate: float) -> tuple[np.ndarray, np.ndarray]:

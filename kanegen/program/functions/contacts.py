@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from kanegen.codes import ContactLaw
 from kanegen.derivation import forms
 from kanegen.derivation.contacts import ContactRows, guards
 from kanegen.derivation.equations import Equations
@@ -103,6 +104,13 @@ def require_speeds(model: SystemDescription, form: str) -> None:
         )
 
 
+_OF_IMPACTS: Final = frozenset({ContactLaw.RESTITUTION.label, ContactLaw.LATCH.label})
+"""Laws of contacts that cause impacts."""
+
+_OF_IMPULSES: Final = frozenset({ContactLaw.STABILIZED.label, ContactLaw.BILATERAL.label})
+"""Laws of contacts that take part in impacts and impulses."""
+
+
 def add_contacts(f: Functions) -> None:
     """Add the functions of the model's contacts, events and impulses.
 
@@ -142,6 +150,20 @@ def _require_impacts(e: Equations) -> None:
             f"the speeds of model {model.name!r} can jump, at impulses or impacts, but {reason}: the jump would depend "
             "on how the speeds change during it; expected factors of t, q, parameters and inputs"
         )
+    _require_linear_rows(e)
+
+
+def _require_linear_rows(e: Equations) -> None:
+    """Require velocity constraints that are linear in the speeds where contacts have impulses, by name."""
+    kinds = _OF_IMPACTS | (_OF_IMPULSES if e.model.impulses else frozenset())
+    struck = [contact.name for contact in e.model.resolved_contacts if contact.kind in kinds]
+    for row in e.constraints.nonholonomic if struck else ():
+        if not e.system.are_constant(row.J, e.system.u):
+            raise BuildError(
+                f"contact {struck[0]!r} of model {e.model.name!r} can have an impact, in which the constraint "
+                f"{row.label}, nonlinear in the speeds, would not be satisfied: give the contact a compliant law, such "
+                "as kg.KelvinVoigt"
+            )
 
 
 def _resets(system: System) -> list[list[Node]]:

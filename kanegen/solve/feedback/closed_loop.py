@@ -75,15 +75,15 @@ class ClosedLoop:
         """Name of the function that is integrated; None: the right-hand side of the solver."""
         return CONTROLLED_RATES if self.law is None else None
 
-    def record(self, result: Any, dense: Any) -> ControlHistory:
-        """The controls and servo-errors at the stored times of a run."""
+    def record(self, result: Any, dense: Any, start: float) -> ControlHistory:
+        """The controls and servo-errors at the stored times of a run from the time ``start`` on."""
         errors = None
         if self.residuals is not None:
             errors = self._along(self.residuals, result.t, result.y)
         if self.law is None:
             return ControlHistory(result.controls, self.names, errors, self.labels)
         if self.sampled:
-            times, values = acting(result.samples[-1], result.t[0])
+            times, values = acting(result.samples[-1], start)
             rounding = 1e-9 * self.compiled.sample_time  # times from which samples act can have rounding errors
             controls = values[np.searchsorted(times, result.t + rounding, side="right") - 1]
             saturation = held_saturations(self.names, times, values, result.last[0], self.limits)

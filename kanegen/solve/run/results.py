@@ -40,7 +40,7 @@ class RunFields:
         self.t, self.q, self.u, self.s = result.t, result.q, result.u, result.s
         self.reference = problem.solver
         # Not later, because it can call functions of the user.
-        self.control = None if problem.loop is None else problem.loop.record(result, self._steps)
+        self.control = None if problem.loop is None else problem.loop.record(result, self._steps, span[0])
 
     @property
     def status(self) -> Outcome:

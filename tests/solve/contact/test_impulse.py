@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from hybrid_models import block, wall_pendulum
+from hybrid_models import block, painleve, sliding_rod, wall_pendulum
 from mechanisms import four_bars, upright
 from messages import raises
+from state_models import point_mass
 from systems import initial, oracle_for, solver_for
 from tolerances import LINEAR_SOLVE, SOLVE
 
@@ -196,3 +197,46 @@ def test_impulse_names_what_was_not_built() -> None:
     solver = kg.build(four_bars(1), form="reduced", functions=("rhs", "momentum", "J"))
     with raises(SolveError, "Q", "functions="):
         solver.impulse(0.0, *upright(1), np.ones(3))
+
+
+def test_an_impact_needs_no_finite_forces_before_it() -> None:
+    """Painleve's rod: no force can act at the tip that touches the floor, but its impact is that of a run."""
+    q, u = sliding_rod(0.0)
+    u[1] = -0.5  # the tip approaches
+    struck = painleve().impulse(0.0, q, u, np.zeros(3))
+    (impact, *_) = painleve().integrate((0.0, 1e-4), q, u).events
+    assert impact.kind == "impact"
+    np.testing.assert_allclose(struck.u, impact.u_after, rtol=SOLVE)
+
+
+def test_impacts_with_constraints_nonlinear_in_the_speeds_are_refused() -> None:
+    x, v = me.dynamicsymbols("x v")
+    options = {"nonholonomic_constraints": [v**2 - 4], "parameters": {"m": 1.0}}
+    with raises(kg.BuildError, "'wall'", "v(t)**2", "nonlinear", "KelvinVoigt"):
+        kg.build(point_mass("fast", 0, contacts=[kg.Unilateral(x, name="wall")], **options))
+    soft = kg.Unilateral(x, kg.KelvinVoigt(1, 1), name="wall")
+    assert kg.build(point_mass("fast", 0, contacts=[soft], **options), functions=("rhs",))
+
+
+def test_a_contact_that_acts_takes_part_in_an_impact_at_the_start() -> None:
+    """A ball rests in a violated ground; it hits a slope the same way in a run and where a run starts."""
+    x, y, u, v = me.dynamicsymbols("x y u v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    ground = kg.Unilateral(y, kg.Stabilized(3, 5), name="ground")
+    model = kg.Model(
+        name="sunk",
+        frame=N,
+        coordinates=(x, y),
+        speeds=(u, v),
+        kinematics=(x.diff() - u, y.diff() - v),
+        bodies=(me.Particle("ball", P, 1),),
+        gravity=-9.81 * N.y,
+        contacts=(ground, kg.Unilateral(x - y, name="slope")),
+    )
+    solver = kg.build(model, functions=("rhs",))
+    hit = next(e for e in solver.integrate((0.0, 1.0), [0.3, -0.01], [-1.0, 0.0]).events if e.kind == "impact")
+    again = solver.integrate((hit.t, 1.0), hit.q, hit.u_before).events[0]
+    np.testing.assert_allclose(again.u_after, hit.u_after, rtol=SOLVE)
+    np.testing.assert_allclose(hit.u_after[1], hit.u_before[1], rtol=SOLVE)  # the ground does not give way

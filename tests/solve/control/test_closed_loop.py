@@ -271,3 +271,20 @@ def test_limits_are_not_looked_for_after_a_jump_at_the_end() -> None:
     assert run.last[0] == pytest.approx(1.0)
     assert run.control.saturation == ()
     assert run.control.warnings == ()
+
+
+def test_samples_before_the_first_stored_time_count() -> None:
+    """Limits are found from the start on, also if the run ends before anything is stored."""
+    x, force = me.dynamicsymbols("x F")
+    options = {
+        "inputs": [kg.Input(force, default=0.0)],
+        "events": [kg.Event("there", x - 0.5, terminal=True)],
+        "control": kg.Servo([x - 1], theta=[(-10, -25)], controls=[force], limits=[5.0]),
+        "parameters": {"m": 1.0},
+    }
+    solver = kg.build(point_mass("pulled", force, **options))
+    loop = {"control": True, "sample_time": 0.01}
+    whole, late = (solver.integrate((0.0, 2.0), [0.0], [0.0], t_eval=t, **loop) for t in (None, [1.0, 2.0]))
+    assert late.q.shape == (0, 1)
+    assert late.control.saturation == whole.control.saturation != ()
+    assert solver.integrate_many((0.0, 2.0), np.zeros((2, 1)), np.zeros((2, 1)), **loop).success.all()

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
 from hybrid_models import (
     GRAVITY,
     MASS,
@@ -22,6 +24,7 @@ from hybrid_models import (
     sliding_rod,
 )
 from messages import raises
+from state_models import point_mass
 from systems import example, solver_for
 
 import kanegen as kg
@@ -330,3 +333,32 @@ def test_friction_balances_the_control_that_is_held() -> None:
     later = solution.t > sticks
     assert solution.contacts is not None
     np.testing.assert_allclose(solution.contacts.forces[later, 1], -solution.control.values[later, 0], atol=1e-8)
+
+
+@pytest.mark.parametrize(("method", "options"), [("dop853", {"first_step": 1.0}), ("rk4", {"step": 1.0})])
+def test_an_event_waits_for_its_direction_where_another_one_comes_first(method: str, options: dict[str, Any]) -> None:
+    """In one step x passes 0.3, the other event, then 0.4 and 0.6, where (x - 0.5)^2 falls and rises through 0.01."""
+    x = me.dynamicsymbols("x")
+    rises = kg.Event("rises", (x - 0.5) ** 2 - 0.01, direction=1)
+    solver = kg.build(point_mass("mover", 0, events=[rises, kg.Event("third", x - 0.3)], parameters={"m": 1.0}))
+    events = solver.integrate((0.0, 1.0), [0.0], [1.0], method=method, **options).events
+    assert [event.name for event in events] == ["third", "rises"]
+    np.testing.assert_allclose([event.t for event in events], [0.3, 0.6], atol=1e-9)
+
+
+def test_hardly_any_zero_of_a_fast_guard_is_missed() -> None:
+    """Sines of random frequencies over one step of 1 s; a thousandth, where values look like a slow guard by chance."""
+    w, p, s = sm.symbols("w p s")
+    guard = kg.Event("zero", sm.sin(w * me.dynamicsymbols._t + p) - s)
+    solver = kg.build(point_mass("clock", 0, events=[guard], parameters={"m": 1.0, w: 1.0, p: 0.0, s: 0.0}))
+    rng, count, missed = np.random.default_rng(0), 0, 0
+    for _ in range(1000):
+        values = {"w": rng.uniform(20, 300), "p": rng.uniform(0, 2 * np.pi), "s": rng.uniform(-0.6, 0.6)}
+        run = solver.with_parameters(values).integrate((0.0, 1.0), [0.0], [1.0], method="dop853", first_step=1.0)
+        turns, angle = 2 * np.pi * np.arange(60), np.arcsin(values["s"])
+        zeros = (np.concatenate([angle + turns, np.pi - angle + turns]) - values["p"]) / values["w"]
+        zeros = np.sort(zeros[(zeros > 1e-9) & (zeros < 1.0 - 1e-9)])
+        found = np.array([event.t for event in run.events])
+        assert all(np.abs(zeros - t).min() < 1e-9 for t in found)
+        count, missed = count + len(zeros), missed + len(zeros) - len(found)
+    assert missed < 1e-3 * count
