@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -39,7 +40,12 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt, also where the shell started the tests in the background, deaf to it."""
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Ctrl-C raises KeyboardInterrupt, also where the shell started the tests in the background, deaf to it.
+
+    Python ignores exceptions in callbacks of the garbage collector, of which Hypothesis has one.
+    """
+    previous, callbacks = signal.signal(signal.SIGINT, signal.default_int_handler), gc.callbacks[:]
+    gc.callbacks.clear()
     yield
+    gc.callbacks[:] = callbacks
     signal.signal(signal.SIGINT, previous)
