@@ -108,15 +108,16 @@ def is_affine(expr: Any, variables: frozenset[Any]) -> bool:
         return False
     symbols = sorted(atoms((expr,)), key=str)
     moving = [symbol in variables for symbol in symbols]
-    try:
-        function = numeric_function((expr,), symbols)
-        for k, (start, t) in enumerate(states(symbols)):
-            step = np.multiply(states(symbols, seed=k)[0][0], moving)
-            values = [function((start + n * step).tolist(), t)[0] for n in range(3)]
+    function = numeric_function((expr,), symbols)
+    for k, (start, t) in enumerate(states(symbols)):
+        step = np.multiply(states(symbols, seed=k)[0][0], moving)
+        for places in ((0, 1, 2), (-4, -1, 2)):  # the first are positive, so that roots exist
+            try:
+                values = [function((start + n * step).tolist(), t)[0] for n in places]
+            except ArithmeticError:
+                break
             if abs(values[0] - 2 * values[1] + values[2]) > ROUNDING * (1.0 + max(map(abs, values))):
                 return False
-    except ArithmeticError:
-        return True
     return True
 
 

@@ -73,6 +73,8 @@ ONE_PROBLEM = [
     (contact(slip=(u,)), ("slip", "friction=kg.Coulomb(mu)")),
     (contact(friction=COULOMB, slip=(u**2,)), ("slip", "u(t)**2", "nonlinear")),
     (contact(friction=COULOMB, slip=(u * x.diff(),)), ("slip", "nonlinear")),
+    (contact(friction=COULOMB, slip=(sm.Abs(u),)), ("slip", "nonlinear")),
+    (contact(friction=COULOMB, slip=(sm.sqrt(u**2),)), ("slip", "nonlinear")),
     (contact(friction=COULOMB, slip=(x,)), ("slip", "x(t)", "speed")),
     (contact(friction=kg.Coulomb(-0.1), slip=u), ("mu_s", "-0.1")),
     (contact(friction=kg.Coulomb(0.2, 0.3), slip=u), ("mu_k", "0.3", "mu_s", "0.2")),

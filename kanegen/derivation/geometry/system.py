@@ -118,11 +118,22 @@ class Variables:
         return self.vanish(nodes) and not may_differ_elsewhere(nodes)
 
     def are_constant(self, nodes: Iterable[Node], variables: Sequence[Node]) -> bool:
-        """Whether no node changes with the variables, neither by a slope nor by a jump."""
+        """Whether no node changes with the variables: by a slope, by a jump, or where they change their signs."""
         nodes, one = list(nodes), self.graph.one
         partials = [Tangent(self.graph, {variable: one}) for variable in variables]
         slopes = (partial(node) for node in nodes for partial in partials)
-        return self.vanish_in_all_cases(slopes) and not jump_with(nodes, variables)
+        return self.vanish_in_all_cases(slopes) and not jump_with(nodes, variables) and self._is_even(nodes, variables)
+
+    def _is_even(self, nodes: Sequence[Node], variables: Sequence[Node]) -> bool:
+        """Whether the nodes are the same with the opposite values of the variables, where they are defined."""
+        for state in self.states:
+            opposite = {name: list(values) for name, values in state.items()}
+            for array, index in (variable.payload for variable in variables):
+                opposite[array][index] *= -1.0
+            for a, b in zip(evaluate(nodes, state), evaluate(nodes, opposite), strict=True):
+                if abs(a - b) > RELATIVE_ZERO * (1.0 + abs(a)):
+                    return False
+        return True
 
     def agree(self, a: Sequence[Node], b: Sequence[Node]) -> bool:
         """Whether two vectors agree at every random state."""

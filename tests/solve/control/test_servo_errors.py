@@ -165,6 +165,7 @@ def test_models(servo: Callable[[], Any], options: dict[str, Any], names: tuple[
         (lambda: kg.Servo(x, STABLE), {"force": (F + G**2) * N.x}, ("G", "nonlinearly")),
         (lambda: kg.Servo(x, STABLE), {"force": sm.Max(F, 0) * N.x + G * N.y}, ("F", "nonlinearly")),
         (lambda: kg.Servo(x, STABLE), {"force": F * N.x + sm.Abs(G) * N.y}, ("G", "nonlinearly")),
+        (lambda: kg.Servo(x, STABLE), {"force": F * N.x + sm.sqrt(G**2) * N.y}, ("G", "nonlinearly")),
         (lambda: kg.Servo(x, STABLE), {"force": F * N.x + sm.Max(G - 9, 0) * N.y}, ("G", "nonlinearly")),
         (lambda: kg.Servo(x, STABLE, y=(F, F * G)), {}, ("y", "F", "affine")),
         (lambda: kg.Servo(x, STABLE, y=(sm.Abs(F), 0)), {}, ("y", "F", "affine")),
