@@ -108,7 +108,7 @@ def measure_forms(file: ModelFile, rounds: int) -> FormRow:
 
 
 def _with_unit_norms(equations: Equations, states: timing.States) -> timing.States:
-    """The states with Euler parameters of norm 1: for others, matrices of rotations are none, and forms differ."""
+    """The states with Euler parameters of norm 1; with others rotations are not orthogonal, and the forms differ."""
     norms = Newton([item.position for item in equations.constraints.invariants], equations.system.q)
     given = [{"t": [states.t], "q": q.tolist(), "p": states.p.tolist()} for q in states.q]
     return replace(states, q=np.array([(norms.solve(values) or values)["q"] for values in given]))

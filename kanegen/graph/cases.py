@@ -1,4 +1,4 @@
-"""Expressions with cases (comparisons, extrema, rounding, splines), whose values at some states do not show them whole.
+"""Expressions with cases: comparisons, extrema, rounding, splines. Values at some states do not show all of the cases.
 
 ``Max(x - 2, 0)`` is zero wherever x is below 2, and the slope of ``Abs(F)`` is 1 wherever F is positive. Whether such
 an expression is zero, or constant in a variable, is therefore decided by its structure.
@@ -24,7 +24,8 @@ _CASES: Final = frozenset({*_JUMPS, "min", "max", "abs", "call"})
 def may_differ_elsewhere(nodes: Iterable[Node]) -> bool:
     """Whether nodes that are zero at some states may have other values at others, because they have cases.
 
-    Those with cases are zero everywhere if they are as rational functions of their inputs, sines, cosines and cases.
+    A node with cases is zero everywhere if it is zero in arithmetic modulo a prime, where the value of each case is a
+    random number (:mod:`kanegen.graph.identities`).
     """
     residues = Residues(1)
     for node in nodes:

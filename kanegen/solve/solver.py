@@ -154,7 +154,8 @@ class Solver(Contacting, Controlled, Continuable, Ensembles):
         ``strict=False`` values for all names that the model does not have are ignored, with one `ModelWarning` that
         lists them, so that several models can share a dictionary.
 
-        Raises `SolveError` for unknown names (with similar names) and for values that are not finite numbers.
+        Raises `SolveError` for unknown names (with similar names), names that are given twice, and values that are not
+        finite numbers.
         """
         known = (*self.description.parameters, *self.description.spare_parameters)
         if not flag(strict, "strict"):
@@ -172,7 +173,8 @@ class Solver(Contacting, Controlled, Continuable, Ensembles):
         ``values`` are numbers for coordinates, speeds, states and the time ``t``, by symbol, name or keyword, as many
         as are known; they replace all of :attr:`initial`. ``integrate`` completes them by the constraints.
 
-        Raises `SolveError` for unknown names (with similar names) and for values that are not finite numbers.
+        Raises `SolveError` for unknown names (with similar names), names that are given twice, and values that are not
+        finite numbers.
         """
         given = with_keywords(initial_values({} if values is None else values, self.description), named)
         return Solver(self.extension, self.description, self.parameters, self.stabilization, given, self.model)

@@ -3,8 +3,9 @@
  * The function is sampled at the Chebyshev-Lobatto points of a piece and replaced by the polynomial of degree 4 through
  * them. Its Bernstein coefficients enclose it (G. Farin, Curves and Surfaces for CAGD, chapter 5), a margin allows for
  * the error of interpolation, which the last Chebyshev coefficients and one value more estimate. Where the enclosure
- * shows that the function keeps its sign, has one zero or one extremum, the piece is decided; else it is halved. Zeros
- * are missed only where the six values of a fast oscillation look like those of a slow function.
+ * shows that the function keeps its sign, has one zero or one extremum, the piece is decided; else it is halved. A
+ * seventh value confirms zeros, and that there are none where the function oscillates. Zeros are missed only where all
+ * values of a fast oscillation look like those of a slow function by chance.
  */
 #ifndef KG_ZEROS_H
 #define KG_ZEROS_H

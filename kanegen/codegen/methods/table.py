@@ -16,5 +16,6 @@ ADAPTIVE: Final = tuple(name for name in NAMES if name not in FIXED_STEP)
 IMPLICIT: Final = ("rodas",)
 """The methods that need the Jacobian of the right-hand side."""
 
-EMITTED: Final = ("rk4", "kutta_merson", "dopri5", "dop853", "rodas")
-"""The methods of standalone projects and of FMUs; without verner9, whose coefficients are longer than most models."""
+EMITTED: Final = tuple(name for name in NAMES if name != "verner9")
+"""The methods of standalone projects and of FMUs, the default first; the coefficients of verner9 are longer than most
+models."""

@@ -122,18 +122,9 @@ class Variables:
         nodes, one = list(nodes), self.graph.one
         partials = [Tangent(self.graph, {variable: one}) for variable in variables]
         slopes = (partial(node) for node in nodes for partial in partials)
-        return self.vanish_in_all_cases(slopes) and not jump_with(nodes, variables) and self._is_even(nodes, variables)
-
-    def _is_even(self, nodes: Sequence[Node], variables: Sequence[Node]) -> bool:
-        """Whether the nodes are the same with the opposite values of the variables, where they are defined."""
-        for state in self.states:
-            opposite = {name: list(values) for name, values in state.items()}
-            for array, index in (variable.payload for variable in variables):
-                opposite[array][index] *= -1.0
-            for a, b in zip(evaluate(nodes, state), evaluate(nodes, opposite), strict=True):
-                if abs(a - b) > RELATIVE_ZERO * (1.0 + abs(a)):
-                    return False
-        return True
+        if not self.vanish_in_all_cases(slopes) or jump_with(nodes, variables):
+            return False
+        return self.agree(nodes, substitute(nodes, {variable: -variable for variable in variables}))
 
     def agree(self, a: Sequence[Node], b: Sequence[Node]) -> bool:
         """Whether two vectors agree at every random state."""

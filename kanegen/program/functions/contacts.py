@@ -38,6 +38,12 @@ SUMMARIES: Final = {
 
 Columns = Sequence[Sequence[Node]]
 
+_IMPACTING: Final = frozenset({ContactLaw.RESTITUTION.label, ContactLaw.LATCH.label})
+"""Laws of contacts that cause impacts."""
+
+_STRUCK: Final = frozenset({ContactLaw.STABILIZED.label, ContactLaw.BILATERAL.label})
+"""Further laws of contacts that have impulses where others, or the impulses of the model, act."""
+
 
 def contact_table(model: SystemDescription) -> tuple[ContactEntry, ...]:
     """Return the contacts of a model in the form that the runtime reads."""
@@ -104,13 +110,6 @@ def require_speeds(model: SystemDescription, form: str) -> None:
         )
 
 
-_OF_IMPACTS: Final = frozenset({ContactLaw.RESTITUTION.label, ContactLaw.LATCH.label})
-"""Laws of contacts that cause impacts."""
-
-_OF_IMPULSES: Final = frozenset({ContactLaw.STABILIZED.label, ContactLaw.BILATERAL.label})
-"""Laws of contacts that take part in impacts and impulses."""
-
-
 def add_contacts(f: Functions) -> None:
     """Add the functions of the model's contacts, events and impulses.
 
@@ -155,7 +154,7 @@ def _require_impacts(e: Equations) -> None:
 
 def _require_linear_rows(e: Equations) -> None:
     """Require velocity constraints that are linear in the speeds where contacts have impulses, by name."""
-    kinds = _OF_IMPACTS | (_OF_IMPULSES if e.model.impulses else frozenset())
+    kinds = _IMPACTING | (_STRUCK if e.model.impulses else frozenset())
     struck = [contact.name for contact in e.model.resolved_contacts if contact.kind in kinds]
     for row in e.constraints.nonholonomic if struck else ():
         if not e.system.are_constant(row.J, e.system.u):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from feedback_models import particle, x, y
 from hybrid_models import block, painleve, sliding_rod, wall_pendulum
 from mechanisms import four_bars, upright
 from messages import raises
@@ -210,7 +211,7 @@ def test_an_impact_needs_no_finite_forces_before_it() -> None:
 
 
 def test_impacts_with_constraints_nonlinear_in_the_speeds_are_refused() -> None:
-    x, v = me.dynamicsymbols("x v")
+    v = me.dynamicsymbols("v")
     options = {"nonholonomic_constraints": [v**2 - 4], "parameters": {"m": 1.0}}
     with raises(kg.BuildError, "'wall'", "v(t)**2", "nonlinear", "KelvinVoigt"):
         kg.build(point_mass("fast", 0, contacts=[kg.Unilateral(x, name="wall")], **options))
@@ -220,22 +221,8 @@ def test_impacts_with_constraints_nonlinear_in_the_speeds_are_refused() -> None:
 
 def test_a_contact_that_acts_takes_part_in_an_impact_at_the_start() -> None:
     """A ball rests in a violated ground; it hits a slope the same way in a run and where a run starts."""
-    x, y, u, v = me.dynamicsymbols("x y u v")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x + y * N.y)
-    ground = kg.Unilateral(y, kg.Stabilized(3, 5), name="ground")
-    model = kg.Model(
-        name="sunk",
-        frame=N,
-        coordinates=(x, y),
-        speeds=(u, v),
-        kinematics=(x.diff() - u, y.diff() - v),
-        bodies=(me.Particle("ball", P, 1),),
-        gravity=-9.81 * N.y,
-        contacts=(ground, kg.Unilateral(x - y, name="slope")),
-    )
-    solver = kg.build(model, functions=("rhs",))
+    contacts = (kg.Unilateral(y, kg.Stabilized(3, 5), name="ground"), kg.Unilateral(x - y, name="slope"))
+    solver = kg.build(particle((0, -2 * 9.81), contacts=contacts), functions=("rhs",))
     hit = next(e for e in solver.integrate((0.0, 1.0), [0.3, -0.01], [-1.0, 0.0]).events if e.kind == "impact")
     again = solver.integrate((hit.t, 1.0), hit.q, hit.u_before).events[0]
     np.testing.assert_allclose(again.u_after, hit.u_after, rtol=SOLVE)

@@ -347,7 +347,7 @@ def test_an_event_waits_for_its_direction_where_another_one_comes_first(method: 
 
 
 def test_hardly_any_zero_of_a_fast_guard_is_missed() -> None:
-    """Sines of random frequencies over one step of 1 s; a thousandth, where values look like a slow guard by chance."""
+    """Sines of random frequencies within one step of 1 s: less than a thousandth of their zeros is missed."""
     w, p, s = sm.symbols("w p s")
     guard = kg.Event("zero", sm.sin(w * me.dynamicsymbols._t + p) - s)
     solver = kg.build(point_mass("clock", 0, events=[guard], parameters={"m": 1.0, w: 1.0, p: 0.0, s: 0.0}))
