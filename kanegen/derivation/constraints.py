@@ -13,6 +13,7 @@ from kanegen.derivation.algebra import Pivot, eliminate
 from kanegen.derivation.geometry.system import System
 from kanegen.errors import BuildError, DerivationError, ModelError
 from kanegen.graph import Graph, Node, evaluate, gradient
+from kanegen.graph.decisions import vanish_at
 from kanegen.graph.ranks import RANK_TOLERANCE, off_span
 from kanegen.model.expressions import symbol_name
 
@@ -266,7 +267,7 @@ def _missing_norms(system: System, positions: Sequence[Node], rows: Sequence[Seq
         states = [_on_sphere(state, index) for state in system.states]
 
         def vanishes(node: Node, states: Sequence[dict[str, list[float]]] = states) -> bool:
-            return all(abs(evaluate([node], state)[0]) <= RANK_TOLERANCE for state in states)
+            return vanish_at([node], states)
 
         norm = system.graph.sum([*(system.q[k] * system.q[k] for k in index), -system.graph.one])
         if any(vanishes(phi) and not system.vanish([phi]) for phi in positions):
@@ -296,4 +297,4 @@ def _binds(system: System, norm: Node, rows: Sequence[Sequence[Node]], state: di
     """Whether the rate of the norm follows from the rows at a state, so that the constraints conserve the norm."""
     slope = np.array(evaluate([partial(system.rate(norm)) for partial in system.partials], state))
     J = np.array([evaluate(row, state) for row in rows]).reshape(len(rows), len(slope))
-    return bool(np.abs(off_span(slope, J)).max(initial=0.0) <= RANK_TOLERANCE * np.abs(slope).max(initial=1.0))
+    return bool(np.abs(off_span(slope, J)).max(initial=0.0) <= RANK_TOLERANCE * np.abs(slope).max(initial=0.0))

@@ -16,13 +16,9 @@ from kanegen.derivation.geometry.points import Points
 from kanegen.derivation.geometry.vectors import Triple, is_null, mapped
 from kanegen.errors import DerivationError, ModelError
 from kanegen.graph import Graph, Lowering, Node, Tangent, copied, evaluate, gradient, reachable, substitute
-from kanegen.graph.cases import jump_with, may_differ_elsewhere
+from kanegen.graph.decisions import Decisions
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
-
-RELATIVE_ZERO: Final = 1e-10
-"""A value at a random state that is smaller than this, relative to its terms, counts as identically zero: far above
-rounding errors (1e-16 times the number of operations), far below generic values at random arguments."""
 
 FORMER: Final = "former"
 """Input array of the graph for the speeds before a change of speeds, used while the change is inverted."""
@@ -107,33 +103,26 @@ class Variables:
         """The smallest absolute value of each node over the random states; 0 if it vanishes at one of them."""
         return [min(abs(value) for value in values) for values in self.samples(nodes)]
 
+    @cached_property
+    def decisions(self) -> Decisions:
+        """Decisions on nodes: zero, constant, equal."""
+        return Decisions(self.states)
+
     def vanish(self, nodes: Iterable[Node]) -> bool:
-        """Whether all nodes are identically zero, structurally or at every random state."""
-        left = [node for node in nodes if not node.is_zero]
-        return all(abs(v) < RELATIVE_ZERO for values in self.samples(left) for v in values) if left else True
+        """Whether all nodes are identically zero."""
+        return self.decisions.are_zero(nodes)
 
     def vanish_in_all_cases(self, nodes: Iterable[Node]) -> bool:
         """Whether all nodes are identically zero; those with cases (``Max``, a spline) in all of them."""
-        nodes = list(nodes)
-        return self.vanish(nodes) and not may_differ_elsewhere(nodes)
+        return self.decisions.are_zero_in_all_cases(nodes)
 
     def are_constant(self, nodes: Iterable[Node], variables: Sequence[Node]) -> bool:
-        """Whether no node changes with the variables: by a slope, by a jump, or where they change their signs."""
-        nodes, one = list(nodes), self.graph.one
-        partials = [Tangent(self.graph, {variable: one}) for variable in variables]
-        slopes = (partial(node) for node in nodes for partial in partials)
-        if not self.vanish_in_all_cases(slopes) or jump_with(nodes, variables):
-            return False
-        return self.agree(nodes, substitute(nodes, {variable: -variable for variable in variables}))
+        """Whether no node changes with the variables."""
+        return self.decisions.are_constant(nodes, variables)
 
     def agree(self, a: Sequence[Node], b: Sequence[Node]) -> bool:
-        """Whether two vectors agree at every random state."""
-        if tuple(a) == tuple(b):
-            return True
-        for x, y in zip(self.samples(a), self.samples(b), strict=True):
-            if any(abs(v - w) > RELATIVE_ZERO * (1.0 + abs(v)) for v, w in zip(x, y, strict=True)):
-                return False
-        return True
+        """Whether two vectors, whose components have one unit, are equal."""
+        return self.decisions.are_equal(a, b)
 
 
 class System(Variables):
