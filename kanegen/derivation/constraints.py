@@ -284,4 +284,4 @@ def _binds(system: System, norm: Node, rows: Sequence[Sequence[Node]], state: di
     """Whether the rate of the norm follows from the rows at a state, so that the constraints conserve the norm."""
     slope = np.array(evaluate([partial(system.rate(norm)) for partial in system.partials], state))
     J = np.array([evaluate(row, state) for row in rows]).reshape(len(rows), len(slope))
-    return bool(np.abs(off_span(slope, J)).max(initial=0.0) <= RANK_TOLERANCE * np.abs(slope).max(initial=1.0))
+    return bool(np.abs(off_span(slope, J)).max(initial=0.0) <= RANK_TOLERANCE * np.abs(slope).max(initial=0.0))

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from kanegen.arrays import Array
 from kanegen.derivation.equations import Equations, Quantity
-from kanegen.derivation.geometry.system import RELATIVE_ZERO
 from kanegen.graph import Context, Newton, Node, evaluate
+from kanegen.graph.decisions import RELATIVE_ZERO
 from kanegen.graph.ranks import independent_rows
 
 Numbers: TypeAlias = "NDArray[Any]"

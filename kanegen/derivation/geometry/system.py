@@ -16,16 +16,12 @@ from kanegen.derivation.geometry.points import Points
 from kanegen.derivation.geometry.vectors import Triple, is_null, mapped
 from kanegen.errors import DerivationError, ModelError
 from kanegen.graph import Graph, Lowering, Newton, Node, Tangent, copied, evaluate, gradient, reachable, substitute
-from kanegen.graph.cases import jump_with, may_differ_elsewhere
+from kanegen.graph.decisions import Decisions
 from kanegen.graph.linear import solve_linear
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
 
 State: TypeAlias = "dict[str, list[float]]"
-
-RELATIVE_ZERO: Final = 1e-10
-"""A value at a random state that is smaller than this, relative to its terms, counts as identically zero: far above
-rounding errors (1e-16 times the number of operations), far below generic values at random arguments."""
 
 DRAWS: Final = 12
 """Random starting points of Newton's method for each random state."""
@@ -56,7 +52,7 @@ class Variables:
         places = {symbol: k for k, symbol in enumerate(model.coordinates)}
         self.norms = tuple(tuple(places[symbol] for symbol in group) for group in model.euler_parameters)
         """The places of each group of Euler parameters among the coordinates."""
-        self.states = self._random_states()
+        self._use(self._random_states(), everywhere=not self.norms)
         self.symbols = self._input_symbols()
         lowering = Lowering(graph, self.symbols)
         self.input_rates = tuple(None if item.rate is None else lowering.lower(item.rate) for item in model.inputs)
@@ -111,6 +107,12 @@ class Variables:
             states.append(state)
         return tuple(states)
 
+    def _use(self, states: tuple[State, ...], everywhere: bool) -> None:
+        """Decide at these states; ``everywhere``: they satisfy no conditions, so that "zero" means identically zero."""
+        self.states = states
+        self.decisions = Decisions(states, everywhere)
+        """Decisions on nodes: zero, constant, equal."""
+
     def samples(self, nodes: Sequence[Node]) -> list[tuple[float, ...]]:
         """Values of each node at the random states (NaN where it is undefined there)."""
         columns = [evaluate(nodes, state) for state in self.states]
@@ -121,32 +123,20 @@ class Variables:
         return [min(abs(value) for value in values) for values in self.samples(nodes)]
 
     def vanish(self, nodes: Iterable[Node]) -> bool:
-        """Whether all nodes are identically zero, structurally or at every random state."""
-        left = [node for node in nodes if not node.is_zero]
-        return all(abs(v) < RELATIVE_ZERO for values in self.samples(left) for v in values) if left else True
+        """Whether all nodes are identically zero."""
+        return self.decisions.are_zero(nodes)
 
     def vanish_in_all_cases(self, nodes: Iterable[Node]) -> bool:
         """Whether all nodes are identically zero; those with cases (``Max``, a spline) in all of them."""
-        nodes = list(nodes)
-        return self.vanish(nodes) and not may_differ_elsewhere(nodes)
+        return self.decisions.are_zero_in_all_cases(nodes)
 
     def are_constant(self, nodes: Iterable[Node], variables: Sequence[Node]) -> bool:
-        """Whether no node changes with the variables: by a slope, by a jump, or where they change their signs."""
-        nodes, one = list(nodes), self.graph.one
-        partials = [Tangent(self.graph, {variable: one}) for variable in variables]
-        slopes = (partial(node) for node in nodes for partial in partials)
-        if not self.vanish_in_all_cases(slopes) or jump_with(nodes, variables):
-            return False
-        return self.agree(nodes, substitute(nodes, {variable: -variable for variable in variables}))
+        """Whether no node changes with the variables."""
+        return self.decisions.are_constant(nodes, variables)
 
     def agree(self, a: Sequence[Node], b: Sequence[Node]) -> bool:
-        """Whether two vectors agree at every random state."""
-        if tuple(a) == tuple(b):
-            return True
-        for x, y in zip(self.samples(a), self.samples(b), strict=True):
-            if any(abs(v - w) > RELATIVE_ZERO * (1.0 + abs(v)) for v, w in zip(x, y, strict=True)):
-                return False
-        return True
+        """Whether two vectors, whose components have one unit, are equal."""
+        return self.decisions.are_equal(a, b)
 
 
 class System(Variables):
@@ -169,7 +159,8 @@ class System(Variables):
         self._extend_symbols()
         self._lowering = Lowering(self.graph, self._symbols)
         if len(self.q) > len(self.u):
-            self.states = self._on_invariants()
+            kept = self._kept_positions()
+            self._use(self._moved_onto(kept), everywhere=not kept)
 
     def _kinematics(self) -> tuple[tuple[tuple[Node, ...], ...], tuple[Node, ...]]:
         """C and D of ``q' = C u + D`` from the kinematical equations, affine in q' and u."""
@@ -191,16 +182,20 @@ class System(Variables):
             ) from error
         return tuple(tuple(row[:-1]) for row in solution), tuple(row[-1] for row in solution)
 
-    def _on_invariants(self) -> tuple[State, ...]:
-        """The random states moved to satisfy the constraints on positions that the kinematics keep by themselves.
-
-        Elsewhere, matrices of direction cosines, for example, are no rotations, and equal expressions differ.
-        """
+    def _kept_positions(self) -> list[Node]:
+        """The constraints on positions that the kinematics keep by themselves, norms of Euler parameters included."""
         kept = [self.norm(group) for group in self.norms]
         for phi in self.settled([self.lower(expression) for expression in self.model.holonomic_constraints]):
             slope = gradient([phi], [self.graph.one], self.q)
             if self.vanish([*(self.graph.dot(slope, column) for column in zip(*self.C, strict=True)), self.rate(phi)]):
                 kept.append(phi)
+        return kept
+
+    def _moved_onto(self, kept: Sequence[Node]) -> tuple[State, ...]:
+        """The random states moved to satisfy these constraints on positions.
+
+        Elsewhere, matrices of direction cosines, for example, are no rotations, and equal expressions differ.
+        """
         newton, generator = Newton(kept, self.q), random.Random(1843)
 
         def moved(state: State) -> State:
