@@ -58,6 +58,11 @@ class Status(Code):
         "the run has stopped at a time requested by the host (kg_hybrid.h)",
     )
     TERMINATED = (6, "a terminal event ended the run", "an event ended the run")
+    REJECTED = (
+        7,
+        "the step is repeated with a smaller size",
+        "a step was withdrawn; a shorter one is to follow (kg_stepper_cut)",
+    )
     SINGULAR = (
         -1,
         "the matrix to be solved is singular to working precision: look for redundant constraints "
