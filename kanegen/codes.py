@@ -140,12 +140,6 @@ class Status(Code):
         "that allows penetration",
         "the gap of a rigid contact is negative at the start",
     )
-    FLAT_GUARD = (
-        -21,
-        "the guard was zero wherever it was evaluated, so that the event has no instant: correct the guard, or leave "
-        "the event out by events=",
-        "the guard of an event was zero wherever it was evaluated (never returned by a stepper)",
-    )
 
 
 class Mode(Code):

@@ -89,6 +89,7 @@ static inline void kg_finder_take_back(kg_finder *f, int i) {
 /* Searches for the first event of guard i up to the place *limit, which it may reduce. */
 static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *limit) {
   const kg_real rounding = KG_C(4.0) * KG_EPSILON * KG_MAX(KG_ABS(s->t), KG_ABS(s->t_old)) / KG_ABS(s->h);
+  const int is_short = KG_ABS(s->h) < KG_FINDER_SHORT * s->statistics.largest_step;
   kg_guard_line line;
   kg_zeros scan;
   kg_piece whole;
@@ -100,13 +101,14 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
   scan.context = &line;
   scan.rule = kg_finder_rule(f, s, i);
   scan.side = f->side[i];
+  scan.came = f->came[i];
   scan.noise = kg_finder_noise(f, i);
   scan.unit = f->units[i];
   /* A guard that is zero within the errors of the integration during a step of usual length has no events. Short steps
    * on the surface show that it is crossed repeatedly. */
   scan.flat = scan.swing = scan.noise;
-  if (KG_ABS(s->h) >= KG_FINDER_SHORT * s->statistics.largest_step) {
-    scan.flat = KG_FINDER_FLAT * scan.unit;
+  if (!is_short) {
+    scan.flat = KG_MAX(scan.noise, KG_FINDER_FLAT * scan.unit);
     scan.swing = KG_FINDER_SWING * scan.unit;
   }
   scan.shortest = KG_MAX(KG_BY_PRECISION(1e-9, 1e-6), KG_C(4.0) * rounding);
@@ -123,6 +125,7 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
     status = kg_zeros_root(&scan, &f->found[i], rounding);
   }
   f->side[i] = scan.side;
+  f->came[i] = scan.side == 0 && is_short ? scan.came : 0; /* 0 after a usual step: it stays on the surface */
   f->restless[i] = scan.effort > 0;
   if (status == KG_OK && f->found[i].kind != KG_NOTHING) {
     /* The search for other guards continues a little further, since their events can be simultaneous. */
@@ -133,8 +136,7 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
 
 /* Keeps what a search changes. */
 static inline void kg_finder_remember(kg_finder *f) {
-  memcpy(f->side_before, f->side, (size_t)f->n * sizeof *f->side);
-  memcpy(f->restless_before, f->restless, (size_t)f->n * sizeof *f->restless);
+  memcpy(f->before, f->side, 3 * (size_t)f->n * sizeof *f->side);
   if (f->slack) {
     memcpy(f->slack_before, f->slack, (size_t)(f->n - f->first_slack) * sizeof *f->slack);
   }
@@ -147,8 +149,7 @@ static inline int kg_finder_withdraw(kg_finder *f) {
   f->start = end;
   f->g_complete = !f->any_costly;
   f->watched = 0;
-  memcpy(f->side, f->side_before, (size_t)f->n * sizeof *f->side);
-  memcpy(f->restless, f->restless_before, (size_t)f->n * sizeof *f->restless);
+  memcpy(f->side, f->before, 3 * (size_t)f->n * sizeof *f->side);
   if (f->slack) {
     memcpy(f->slack, f->slack_before, (size_t)(f->n - f->first_slack) * sizeof *f->slack);
   }
@@ -169,6 +170,7 @@ static inline int kg_finder_step(kg_finder *f, kg_stepper *s) {
   status = kg_finder_sample(f, s, costly);
   for (int i = 0; i < f->n && status == KG_OK; ++i) {
     f->found[i].kind = KG_NOTHING;
+    f->found[i].turn = KG_C(-1.0);
     f->fired[i] = 0;
     if (f->rules[i] != KG_IGNORED && (costly || !kg_finder_is_costly(f, i))) {
       kg_piece whole;
@@ -206,6 +208,7 @@ static inline int kg_finder_earliest(const kg_finder *f) {
 static inline int kg_finder_slope(kg_finder *f, kg_stepper *s, int guard, kg_real *slope) {
   const kg_found *found = &f->found[guard];
   const kg_real length = KG_MIN(KG_MAX(KG_C(0.01) * (found->b - found->a), KG_BY_PRECISION(1e-6, 1e-3)), found->b);
+  const kg_real time = length * s->h;
   kg_guard_line line;
   kg_real before;
   int status;
@@ -213,26 +216,34 @@ static inline int kg_finder_slope(kg_finder *f, kg_stepper *s, int guard, kg_rea
   line.stepper = s;
   line.guard = guard;
   status = kg_guard_value(&line, found->b - length, &before);
-  *slope = KG_ABS(found->gb) > KG_C(0.1) * KG_ABS(before) ? KG_C(0.0) : (found->gb - before) / (length * s->h);
+  *slope = KG_ABS(found->gb) > KG_C(0.1) * KG_ABS(before) || time == KG_C(0.0) ? KG_C(0.0) : (found->gb - before) / time;
   return status;
 }
 
-/* Whether guard i has crossed zero at this place of the step. Its sign is compared with that before the crossing, which
- * it has only after the last change of sign that does not count. */
-static inline int kg_finder_passed(const kg_finder *f, int i, kg_real place) {
+/* The sign that guard i has just before this place of the step. The last change of sign that does not count is as
+ * uncertain as the event: the sign is that before it in the nearer half of what lies between the two. */
+static inline int kg_finder_before(const kg_finder *f, int i, kg_real place) {
   const kg_found *found = &f->found[i];
-  const int before = found->turn >= KG_C(0.0) && place < KG_C(0.5) * (found->turn + found->b);
-  return found->kind == KG_CROSSING && !before && (kg_real)f->side[i] * f->g[i] <= KG_C(0.0);
+  const kg_real until = found->kind == KG_NOTHING ? found->turn : KG_C(0.5) * (found->turn + found->b);
+  return found->turn >= KG_C(0.0) && place < until ? -f->side[i] : f->side[i];
 }
 
-/* Marks the guards that have their event at the present state of the run, at this place of the step. */
-static inline void kg_finder_mark(kg_finder *f, int first, kg_real place) {
+/* Marks the guards that have their event at the present state of the run, at this place of the step: the first one,
+ * those that are zero too, and those that have crossed zero, even if they do so later on the dense output. `side`
+ * becomes the sign before. */
+static inline void kg_finder_mark(kg_finder *f, const kg_stepper *s, int first, kg_real place) {
   for (int i = 0; i < f->n; ++i) {
     const kg_found *found = &f->found[i];
-    const int passed = kg_finder_passed(f, i, place);
+    const int before = kg_finder_before(f, i, place), counts = kg_finder_counts(f, s, i, -before);
+    const kg_real value = (kg_real)before * f->g[i];
     const int zero = found->kind != KG_NOTHING && found->b <= f->found[first].b + KG_FINDER_TOGETHER &&
                      KG_ABS(f->g[i]) <= kg_finder_noise(f, i);
+    const int passed = found->kind == KG_CROSSING && before == f->side[i] && value <= KG_C(0.0);
     f->fired[i] = i == first || passed || zero ? found->kind : KG_NOTHING;
+    if (!f->fired[i] && value < KG_C(0.0) && counts) {
+      f->fired[i] = KG_CROSSING;
+    }
+    f->side[i] = !f->fired[i] && value < -kg_finder_noise(f, i) ? -before : before;
   }
 }
 
@@ -285,7 +296,7 @@ static inline int kg_finder_locate(kg_finder *f, kg_stepper *s, int (*adjust)(vo
   }
   f->g_complete = 1;
   status = kg_finder_units(f, s, s->t, s->y, f->g, f->any_costly);
-  kg_finder_mark(f, first, (t - t_old) / h);
+  kg_finder_mark(f, s, first, (t - t_old) / h);
   return status < 0 ? status : KG_AT_EVENT;
 }
 

@@ -267,6 +267,9 @@ static inline int kg_hybrid_step(kg_hybrid *h) {
   if (events == KG_OK) {
     events = kg_hybrid_advance(h);
   }
+  if (events >= 0 && outcome != KG_OK && s->t != h->t_end) {
+    events = kg_finder_complete(&h->finder, s); /* before the host changes its inputs */
+  }
   if (events < 0 || outcome == KG_OK || s->t == h->t_end) {
     return events < 0 ? events : outcome;
   }
@@ -294,7 +297,7 @@ static inline int kg_hybrid_round(kg_hybrid *h) {
   h->idle_events = jumped && !h->is_idle ? 0 : h->idle_events; /* kg_transition.h limits the number of impacts */
   kg_transition_remember(h);
   kg_hybrid_mark_costly(h);
-  return kg_finder_restart(&h->finder, h->stepper, jumped);
+  return kg_finder_restart(&h->finder, h->stepper);
 }
 
 /* Reacts to an event, or to a stop after the host has changed its inputs, t_stop or the state. Returns KG_OK;
@@ -319,16 +322,6 @@ static inline int kg_hybrid_react(kg_hybrid *h) {
   }
   status = kg_stepper_restart(s, kg_hybrid_next_stop(h), h->modes_changed);
   return status == KG_OK && !stopped && h->t == h->t_stop ? KG_AT_STOP : status;
-}
-
-/* Returns the number of a user's guard that was zero in all evaluations and so has no events, or -1. */
-static inline int kg_hybrid_flat_guard(const kg_hybrid *h) {
-  for (int i = 0; i < h->model->n_events; ++i) {
-    if (h->rules[i] != KG_IGNORED && !(h->finder.largest[i] > KG_C(0.0))) {
-      return i;
-    }
-  }
-  return -1;
 }
 
 #ifdef __cplusplus

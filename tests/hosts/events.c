@@ -118,7 +118,7 @@ int find_events(setting *s, const int *rules, const kg_stepper_options *options,
         if (action == 1) {
           stepper.y[1] = -stepper.y[1];
         }
-        status = kg_finder_restart(&finder, &stepper, action == 1);
+        status = kg_finder_restart(&finder, &stepper);
         action = status == KG_AT_EVENT ? 0 : action;
       }
       if (status == KG_OK) {
