@@ -60,13 +60,8 @@ typedef struct {
   int multipliers; /* the guard reads contact multipliers */
 } kg_event_info;
 
-/* How a switch depends on time: kg_switches.h. */
-#define KG_SWITCH_AFFINE 0
-#define KG_SWITCH_PIECES 1 /* affine between the instants of the switches before it */
-#define KG_SWITCH_CURVED 2
-
 /* A function a of time and parameters, at the levels of which something that runs evaluate jumps or has a kink. The
- * function `switches` gives a and da/dt of every switch; of a curved one a and the rate of the fastest angle in it. */
+ * function `switches` has a row for each: a, then da/dt, or the rate of the fastest angle in a curved one. */
 typedef struct {
   int shape;    /* KG_SWITCH_... */
   int n_levels; /* 0: every integer */
