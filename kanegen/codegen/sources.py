@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from kanegen.codegen.kept import TEXTS
 from kanegen.codegen.methods.table import IMPLICIT, NAMES
-from kanegen.codes import CONTACT_GUARDS, REGULARIZED, ContactLaw, EventKind, Mode, Paradox, Status
+from kanegen.codes import CONTACT_GUARDS, REGULARIZED, ContactLaw, EventKind, Mode, Paradox, Status, SwitchShape
 from kanegen.errors import BuildError, FileError
 from kanegen.resources import template_folder
 from kanegen.writing import reason, replace_files
@@ -177,6 +177,7 @@ def _rendered_headers(names: tuple[str, ...]) -> dict[str, str]:
         laws=list(ContactLaw),
         paradoxes=list(Paradox),
         kinds=list(EventKind),
+        shapes=list(SwitchShape),
     )
     texts = (
         codes,
