@@ -17,7 +17,7 @@ from kanegen.program.assemble import assemble
 from kanegen.program.catalogue import group
 from kanegen.program.options import BuildOptions
 from kanegen.solve import Solver
-from kanegen.verification import compiled, differences, feedback, principles
+from kanegen.verification import compiled, differences, feedback, principles, rows
 from kanegen.verification.report import Check, Report, Worst, judge
 from kanegen.verification.start import draw_states
 from kanegen.verification.subject import DIGITS, DOUBLE, Subject
@@ -34,6 +34,7 @@ PRINCIPLES: Final[tuple[tuple[str, Callable[[Subject, Worst], str], float | None
     ("power of states", differences.energy_rate, None),
     ("rates of states", differences.state_rates, DOUBLE),
     ("Gauss", principles.gauss, 1e-8),
+    ("rows of constraints", rows.described, None),
     ("J by complex step", differences.jacobian, DOUBLE),
     ("b by differences", differences.bias, None),
     ("momenta and energies", differences.momenta, None),

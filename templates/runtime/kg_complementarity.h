@@ -24,10 +24,10 @@ static inline int kg_gap_state(const kg_contacts *c, int m) {
   const kg_real value = c->s.value[row], rate = c->s.rate[row];
   const int rigid = c->law[m] == KG_LAW_RESTITUTION;
   const int touches = (c->announced[m] & KG_GAP_FELL) != 0 || (rigid && value < KG_C(0.0));
-  if (!touches && KG_ABS(value) > c->gap_tolerance) {
+  if (!touches && KG_ABS(value) > c->gap_zero[m]) {
     return value > KG_C(0.0) ? 1 : -1;
   }
-  if (KG_ABS(rate) > c->rate_tolerance) {
+  if (KG_ABS(rate) > c->rate_zero[m]) {
     return rate > KG_C(0.0) ? 1 : -1;
   }
   return 0;
@@ -77,15 +77,15 @@ static inline int kg_friction_choices(kg_contacts *c, int m) {
     return KG_MAY(KG_CLOSED);
   }
   speed = kg_tangential_size(&c->now, m, c->s.rate);
-  if (speed <= c->rate_tolerance && announced == KG_SLIP && kg_closed(c->mode[m])) {
+  if (speed <= c->slip_zero[m] && announced == KG_SLIP && kg_closed(c->mode[m])) {
     c->mode[m] = KG_STICK; /* it has come to rest, so static friction is tried first */
   }
   stuck = !(creep > KG_C(0.0)) && (c->mode[m] == KG_STICK || announced == KG_STICK);
-  if (speed <= c->rate_tolerance || stuck) { /* the remaining velocity of a stuck contact is an error */
+  if (speed <= c->slip_zero[m] || stuck) { /* the remaining velocity of a stuck contact is an error */
     return KG_MAY(KG_STICK) | KG_MAY(KG_SLIP) | KG_MAY_START;
   }
   kg_aim(&c->now, m, KG_C(1.0), c->s.rate);
-  return KG_MAY(KG_SLIP) | (speed <= creep + c->rate_tolerance ? KG_MAY(KG_STICK) : 0);
+  return KG_MAY(KG_SLIP) | (speed <= creep + c->slip_zero[m] ? KG_MAY(KG_STICK) : 0);
 }
 
 /* Returns the possible modes of contact m in this state, as bits, and sets its mode to one of them. */
@@ -105,10 +105,10 @@ static inline kg_real kg_guard_zero(const kg_contacts *c, int m, int k) {
   const int mode = c->mode[m];
   const int row = k == 2 ? info->tangent : info->normal;
   if (mode == KG_SLIP && k == 2) {
-    return c->rate_tolerance;
+    return c->slip_zero[m];
   }
   if (kg_closed(mode) ? k == 1 : k == 0) {
-    return c->gap_tolerance;
+    return c->gap_zero[m];
   }
   return row < 0 ? KG_C(0.0) : KG_MODE_TOLERANCE * c->search.size / kg_modes_unit(&c->now, row);
 }
@@ -118,7 +118,7 @@ static inline kg_real kg_guard_zero(const kg_contacts *c, int m, int k) {
 static inline int kg_guard_remains_zero(const kg_contacts *c, int m, int k) {
   const int row = c->model->contacts[m].normal;
   return kg_scan_idle(&c->search, m) ||
-         (k == 1 && kg_closed(c->mode[m]) && row >= 0 && KG_ABS(c->s.rate[row]) <= c->rate_tolerance);
+         (k == 1 && kg_closed(c->mode[m]) && row >= 0 && KG_ABS(c->s.rate[row]) <= c->rate_zero[m]);
 }
 
 /* Raises guards that start at or below zero to just above zero: with a larger value a gap would shrink from impact to

@@ -23,17 +23,24 @@
 extern "C" {
 #endif
 
-/* Default tolerances of gaps that touch and of speeds at rest; the host can change them. */
-#define KG_GAP_TOLERANCE KG_BY_PRECISION(1e-9, 1e-5)
-#define KG_RATE_TOLERANCE KG_BY_PRECISION(1e-9, 1e-5)
+/* Gaps up to this multiple of their unit touch, and rates up to this multiple of theirs are rest. A unit is the change
+ * that follows if every coordinate, or every speed, changes by its absolute tolerance: the default one where the method
+ * has none, and some roundings at least. */
+#define KG_GAP_UNITS KG_BY_PRECISION(5.0, 1.0)
+#define KG_RATE_UNITS KG_BY_PRECISION(10.0, 1.0)
+#define KG_STATE_TOLERANCE KG_BY_PRECISION(1e-10, 1e-5)
+#define KG_STATE_ROUNDINGS KG_C(4.0)
 /* Flag of a contact whose gap has reached zero, up to rounding. */
 #define KG_GAP_FELL 16
-/* A slip velocity below this fraction of the rate tolerance has no direction. */
+/* A slip velocity below this fraction of what counts as rest has no direction. */
 #define KG_NO_DIRECTION KG_BY_PRECISION(1e-3, 1e-2)
-/* Up to this multiple of the rate tolerance, slip that starts in a plane has the direction of its acceleration. The
- * direction of its velocity tends to this direction at the rate mu N / (m |v|), too fast for explicit steps, and the
- * difference is proportional to the square of the time since the start. */
-#define KG_START_SPEED KG_BY_PRECISION(1e3, 1e2)
+/* Slip that starts in a plane has the direction of its acceleration at first. The direction of its velocity tends to
+ * this direction at the rate mu N / (m |v|), too fast for explicit steps, and the difference is proportional to the
+ * square of the time since the start. It ends at the speed of which the relative tolerance is this fraction of the
+ * absolute one, but not below so many units of the absolute one. */
+#define KG_START_SHARE KG_C(1e-3)
+#define KG_START_UNITS KG_C(1e2)
+#define KG_START_DEFAULT KG_BY_PRECISION(1e4, 1e2)
 
 /* The last evaluation of `contacts`, or of `gaps` from `value` on. */
 typedef struct {
@@ -46,9 +53,10 @@ typedef struct {
   const kg_function *contacts;
   const kg_function *gaps;
   const kg_real *p;
-  kg_real gap_tolerance;  /* gaps up to this size touch */
-  kg_real rate_tolerance; /* rates and slip velocities up to this size are rest */
-  kg_real start_speed;    /* slip that starts in a plane has the direction of its acceleration up to this velocity */
+  kg_real *gap_zero;      /* n_contacts: gaps up to this size touch */
+  kg_real *rate_zero;     /* n_contacts: rates of gaps up to this size are rest */
+  kg_real *slip_zero;     /* n_contacts: the same for slip velocities */
+  kg_real *start_speed;   /* n_contacts: slip that starts in a plane has the direction of its acceleration up to this */
   int prefer_present;     /* accept consistent present modes without a proof of uniqueness */
   int plastic;            /* impacts have e = 0, whatever the restitution */
   int tolerates;          /* modes that are unstable are accepted (kg_paradox.h) */
@@ -69,7 +77,7 @@ typedef struct {
   kg_mode_search search;
   int *may;               /* n_contacts: possible modes */
   int *announced;         /* n_contacts: 1 + next mode if a guard has fallen; KG_GAP_FELL */
-  int *starting;          /* n_contacts: flags of starting slip in a plane (KG_START_SPEED) */
+  int *starting;          /* n_contacts: flags of starting slip in a plane (start_speed) */
   kg_real *b;             /* n_rows: right sides of the present problem */
   kg_real *rate_before;   /* n_rows: before an impulse */
   kg_real *no_load;       /* n_contacts zeros */
@@ -105,16 +113,18 @@ static inline size_t kg_contacts_place(kg_contacts *c, kg_real *work) {
   const size_t k = (size_t)c->model->n_rows, m = (size_t)c->model->n_contacts;
   const int calls = c->contacts->work > c->gaps->work ? c->contacts->work : c->gaps->work;
   kg_contact_sections *s = &c->s;
-  kg_real **const arrays[33] = {&s->qdot, &s->a, &s->response, &s->D, &s->free, &s->value, &s->rate, &s->target,
+  kg_real **const arrays[37] = {&s->qdot, &s->a, &s->response, &s->D, &s->free, &s->value, &s->rate, &s->target,
                                 &s->load, &s->mu_s, &s->mu_k, &s->restitution, &s->creep, &c->direction, &c->now.sign,
                                 &c->lambda, &c->slack, &c->trial.direction, &c->trial.sign, &c->search.best_state,
                                 &c->search.best_w, &c->search.w, &c->b, &c->rate_before, &c->no_load, &c->now.scale,
-                                &c->now.dense, &c->now.direction, &c->residual, &c->now.center, &c->search.unit, &c->search.response, &c->scratch};
-  const size_t sizes[33] = {q, u, k * u, k * k, k, k, k, k, m, m, m, m, m, 2 * m, m, k, KG_CONTACT_GUARDS * m, 2 * m, m,
+                                &c->now.dense, &c->now.direction, &c->residual, &c->now.center, &c->search.unit, &c->search.response,
+                                &c->gap_zero, &c->rate_zero, &c->slip_zero,
+                                &c->start_speed, &c->scratch};
+  const size_t sizes[37] = {q, u, k * u, k * k, k, k, k, k, m, m, m, m, m, 2 * m, m, k, KG_CONTACT_GUARDS * m, 2 * m, m,
                             3 * m, k, k, k, k, m, k, kg_modes_dense(c->model->n_rows),
-                            2 * m, 2 * m, k, k, k, (size_t)calls};
+                            2 * m, 2 * m, k, k, k, m, m, m, m, (size_t)calls};
   size_t total = 0;
-  for (int i = 0; i < 33; ++i) {
+  for (int i = 0; i < 37; ++i) {
     *arrays[i] = work ? work + total : NULL;
     total += sizes[i];
   }
@@ -169,9 +179,6 @@ static inline int kg_contacts_start(kg_contacts *c, const kg_model *model, const
     return KG_INVALID_ARGUMENT;
   }
   c->p = p;
-  c->gap_tolerance = KG_GAP_TOLERANCE;
-  c->rate_tolerance = KG_RATE_TOLERANCE;
-  c->start_speed = KG_START_SPEED * KG_RATE_TOLERANCE;
   c->culprit = -1;
   kg_clear((int)kg_contacts_place(c, work), work);
   kg_contacts_split_integers(c, mode);
@@ -181,6 +188,9 @@ static inline int kg_contacts_start(kg_contacts *c, const kg_model *model, const
     c->mode[m] = closed ? KG_CLOSED : KG_OPEN;
     c->law[m] = model->contacts[m].law;
     c->announced[m] = c->starting[m] = c->paradox[m] = 0;
+    c->gap_zero[m] = KG_GAP_UNITS * KG_STATE_TOLERANCE;
+    c->rate_zero[m] = c->slip_zero[m] = KG_RATE_UNITS * KG_STATE_TOLERANCE;
+    c->start_speed[m] = KG_START_DEFAULT * KG_STATE_TOLERANCE;
     c->direction[2 * m] = c->now.direction[2 * m] = c->now.sign[m] = KG_C(1.0);
   }
   return KG_OK;
@@ -213,6 +223,49 @@ static inline int kg_contacts_evaluate_gaps(kg_contacts *c, kg_real t, const kg_
   return c->gaps->evaluate(t, q, u, r, c->p, c->scratch, c->s.value);
 }
 
+/* Adds to what counts as zero how much the rows have changed since the evaluation kept in `b` and `rate_before`.
+ * start: units of the speed at which slip has started. */
+static inline void kg_contacts_add_change(kg_contacts *c, int of_speed, kg_real start) {
+  for (int m = 0; m < c->model->n_contacts; ++m) {
+    const kg_contact_info *info = c->model->contacts + m;
+    kg_real slip = KG_C(0.0);
+    if (info->normal >= 0 && (of_speed != 0) == (info->level == 1)) {
+      c->gap_zero[m] += KG_GAP_UNITS * KG_ABS(c->s.value[info->normal] - c->b[info->normal]);
+    }
+    for (int k = 0; k < info->directions && of_speed; ++k) {
+      slip = KG_MAX(slip, KG_ABS(c->s.rate[info->tangent + k] - c->rate_before[info->tangent + k]));
+    }
+    c->slip_zero[m] += KG_RATE_UNITS * slip;
+    c->start_speed[m] += start * slip;
+    if (info->normal >= 0 && of_speed) {
+      c->rate_zero[m] += KG_RATE_UNITS * KG_ABS(c->s.rate[info->normal] - c->rate_before[info->normal]);
+    }
+  }
+}
+
+/* Sets what counts as zero from the tolerances of the state y = (q, u), or NULL. y is the same on return. */
+static inline int kg_contacts_measure(kg_contacts *c, kg_real t, kg_real *y, const kg_real *r, const kg_real *rtol,
+                                      const kg_real *atol) {
+  const int n_q = c->model->n_q, n = n_q + c->model->n_u;
+  const size_t rows = (size_t)c->model->n_rows * sizeof(kg_real);
+  int status = kg_contacts_evaluate_gaps(c, t, y, y + n_q, r);
+  memcpy(c->b, c->s.value, rows);
+  memcpy(c->rate_before, c->s.rate, rows);
+  kg_clear(c->model->n_contacts, c->gap_zero);
+  kg_clear(c->model->n_contacts, c->rate_zero);
+  kg_clear(c->model->n_contacts, c->slip_zero);
+  kg_clear(c->model->n_contacts, c->start_speed);
+  for (int i = 0; i < n && status >= 0; ++i) {
+    const kg_real held = y[i], rounding = KG_STATE_ROUNDINGS * KG_EPSILON * KG_ABS(held);
+    const kg_real share = rtol ? KG_START_SHARE / KG_MAX(rtol[i], KG_EPSILON) : KG_START_DEFAULT;
+    y[i] += KG_MAX(atol ? atol[i] : KG_STATE_TOLERANCE, rounding);
+    status = kg_contacts_evaluate_gaps(c, t, y, y + n_q, r);
+    y[i] = held;
+    kg_contacts_add_change(c, i >= n_q, KG_MAX(KG_START_UNITS, share));
+  }
+  return status;
+}
+
 /* Right sides of the rows: target minus free acceleration; a compliant normal has no target. */
 static inline void kg_contacts_acceleration_rows(kg_contacts *c) {
   for (int i = 0; i < c->model->n_rows; ++i) {
@@ -232,7 +285,7 @@ static inline void kg_contacts_turn(kg_contacts *c) {
       const kg_real *rate = c->s.rate + c->model->contacts[m].tangent;
       const kg_real x = rate[0] - c->residual[2 * m], y = rate[1] - c->residual[2 * m + 1];
       const kg_real size = KG_SQRT(x * x + y * y);
-      if (size > KG_NO_DIRECTION * c->rate_tolerance) {
+      if (size > KG_NO_DIRECTION * c->slip_zero[m]) {
         c->now.direction[2 * m] = x / size;
         c->now.direction[2 * m + 1] = y / size;
       }
@@ -301,7 +354,7 @@ static inline int kg_contacts_rhs(kg_contacts *c, kg_real t, const kg_real *q, c
 
 /* Value of an unused guard. */
 #define KG_NO_GUARD KG_C(1.0)
-/* Slip in a plane ends at this fraction of the rate tolerance. */
+/* Slip in a plane ends at this fraction of what counts as rest. */
 #define KG_AT_REST KG_C(0.5)
 
 static inline kg_real kg_stick_guard(const kg_modes *s, int m, const kg_real *lambda) {
@@ -331,14 +384,14 @@ static inline kg_real kg_slip_guard(kg_contacts *c, int m, int with_multipliers)
     return with_multipliers ? KG_MAX(along - creep, KG_MIN(along, kg_excess_of_holding(c, m))) : along;
   }
   /* In a plane the direction turns faster and faster as the velocity vanishes, so slip ends at the tolerance. */
-  return info->directions == 2 ? along - KG_AT_REST * c->rate_tolerance : along;
+  return info->directions == 2 ? along - KG_AT_REST * c->slip_zero[m] : along;
 }
 
-/* Difference between start_speed and the velocity of slip that starts in a plane. */
+/* Difference between the speed up to which slip in a plane starts, and its velocity. */
 static inline kg_real kg_start_guard(const kg_contacts *c, int m) {
   const kg_real *rate = c->s.rate + c->model->contacts[m].tangent, *left = c->residual + 2 * (ptrdiff_t)m;
   const kg_real x = rate[0] - left[0], y = rate[1] - left[1];
-  return c->start_speed - KG_SQRT(x * x + y * y);
+  return c->start_speed[m] - KG_SQRT(x * x + y * y);
 }
 
 /* Returns whether the slip of contact m can become unstable, and the model says what happens then. */

@@ -97,7 +97,7 @@ static inline int kg_hybrid_violated(kg_hybrid *h, int *status) {
   *status = kg_contacts_evaluate_gaps(c, h->t, h->y, h->y + h->model->n_q, h->r);
   for (int m = 0; m < h->model->n_contacts && *status >= 0; ++m) {
     const kg_contact_info *info = h->model->contacts + m;
-    if (c->law[m] == KG_LAW_RESTITUTION && info->level == 2 && c->s.value[info->normal] < -c->gap_tolerance) {
+    if (c->law[m] == KG_LAW_RESTITUTION && info->level == 2 && c->s.value[info->normal] < -c->gap_zero[m]) {
       return m;
     }
   }
@@ -114,8 +114,11 @@ static inline void kg_hybrid_act(kg_contacts *c) {
 }
 
 /* Chooses the modes at the start and computes the impacts that are due there. */
-static inline int kg_hybrid_settle(kg_hybrid *h) {
+static inline int kg_hybrid_settle(kg_hybrid *h, const kg_real *rtol, const kg_real *atol) {
   int status = kg_hybrid_inputs(h, h->t, h->y);
+  if (status == KG_OK && h->has_contacts) {
+    status = KG_MIN(kg_contacts_measure(&h->contacts, h->t, h->y, h->r, rtol, atol), KG_OK);
+  }
   if (status == KG_OK && h->has_contacts) {
     const int violated = kg_hybrid_violated(h, &status);
     if (violated >= 0) {
@@ -139,16 +142,6 @@ static inline int kg_hybrid_settle(kg_hybrid *h) {
   return status;
 }
 
-/* Slip has a direction if its velocity is well above the tolerance of the speeds. */
-#define KG_START_UNITS KG_C(1e2)
-
-static inline void kg_hybrid_set_start_speed(kg_hybrid *h, const kg_stepper_options *options) {
-  const int n_q = h->model->n_q, n_u = h->model->n_u;
-  for (int i = n_q; h->has_contacts && options->atol && i < n_q + n_u; ++i) {
-    h->contacts.start_speed = KG_MAX(h->contacts.start_speed, KG_START_UNITS * options->atol[i]);
-  }
-}
-
 /* Starts at (t0, y0) towards t_end; `work` as for kg_stepper_start(), whose outcomes it returns, or those of the
  * contacts, with their number in `culprit`. Impacts that are due at the start change the state at once: the stepper
  * holds that after them. */
@@ -167,8 +160,7 @@ static inline int kg_hybrid_start(kg_hybrid *h, const kg_stepper_options *option
   h->y = h->rates;
   memcpy(h->y, y0, (size_t)ode.n * sizeof *y0);
   kg_hybrid_fill_rules(h);
-  kg_hybrid_set_start_speed(h, options);
-  status = kg_hybrid_settle(h);
+  status = kg_hybrid_settle(h, options->rtol, options->atol);
   if (status < 0) {
     return status;
   }

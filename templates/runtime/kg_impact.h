@@ -23,13 +23,13 @@ extern "C" {
 
 /* Returns whether contact m rises further than that against its acceleration if it separates with this speed. */
 static inline int kg_flies(const kg_contacts *c, int m, kg_real speed) {
-  const kg_real twice_least = KG_C(2.0) * KG_FLIGHT * c->gap_tolerance;
+  const kg_real twice_least = KG_C(2.0) * KG_FLIGHT * c->gap_zero[m];
   return speed * speed > -c->s.free[c->model->contacts[m].normal] * twice_least;
 }
 
 /* Returns whether a rigid contact touches, so that it can have an impulse. */
 static inline int kg_touches(const kg_contacts *c, int m) {
-  return kg_closed(c->mode[m]) || c->announced[m] || c->s.value[c->model->contacts[m].normal] <= c->gap_tolerance;
+  return kg_closed(c->mode[m]) || c->announced[m] || c->s.value[c->model->contacts[m].normal] <= c->gap_zero[m];
 }
 
 /* Returns 1 if an impact is due, because a rigid contact closes or an imposed constraint moves; otherwise 0, or a
@@ -40,10 +40,10 @@ static inline int kg_contacts_approaching(kg_contacts *c, kg_real t, const kg_re
   for (int m = 0; m < c->model->n_contacts && status >= 0; ++m) {
     const kg_contact_info *info = c->model->contacts + m;
     const int open = !kg_closed(c->mode[m]);
-    if (c->law[m] == KG_LAW_RESTITUTION && open && kg_touches(c, m) && c->s.rate[info->normal] < -c->rate_tolerance) {
+    if (c->law[m] == KG_LAW_RESTITUTION && open && kg_touches(c, m) && c->s.rate[info->normal] < -c->rate_zero[m]) {
       return 1;
     }
-    if (c->law[m] == KG_LAW_LATCH && !open && KG_ABS(c->s.rate[info->normal]) > c->rate_tolerance) {
+    if (c->law[m] == KG_LAW_LATCH && !open && KG_ABS(c->s.rate[info->normal]) > c->rate_zero[m]) {
       return 1;
     }
   }
@@ -118,7 +118,7 @@ static inline int kg_mode_after_impact(const kg_contacts *c, int m) {
   int mode = c->mode[m];
   if (c->law[m] == KG_LAW_RESTITUTION && kg_touches(c, m)) {
     const kg_real after = c->s.rate[info->normal] + kg_impact_change(c, info->normal);
-    const kg_real rest = c->rate_tolerance + (kg_closed(mode) ? KG_ABS(c->rate_before[info->normal]) : KG_C(0.0));
+    const kg_real rest = c->rate_zero[m] + (kg_closed(mode) ? KG_ABS(c->rate_before[info->normal]) : KG_C(0.0));
     mode = after > rest && kg_flies(c, m, after) ? KG_OPEN : info->directions > 0 ? KG_SLIP : KG_CLOSED;
   }
   if (info->directions > 0 && kg_closed(mode)) {
@@ -128,7 +128,7 @@ static inline int kg_mode_after_impact(const kg_contacts *c, int m) {
       const kg_real after = c->s.rate[row] + kg_impact_change(c, row);
       slip = KG_MAX(slip, KG_ABS(after));
     }
-    return slip <= c->rate_tolerance ? KG_STICK : KG_SLIP;
+    return slip <= c->slip_zero[m] ? KG_STICK : KG_SLIP;
   }
   return mode;
 }
@@ -143,7 +143,7 @@ static inline void kg_impact_hold(kg_contacts *c, kg_real *impulses) {
   }
   for (int m = 0; m < c->model->n_contacts; ++m) {
     const int rests = c->law[m] == KG_LAW_RESTITUTION && kg_closed(c->mode[m]);
-    opens = opens || (rests && c->b[c->model->contacts[m].normal] > c->rate_tolerance);
+    opens = opens || (rests && c->b[c->model->contacts[m].normal] > c->rate_zero[m]);
     if (rests || kg_closed(c->trial.mode[m])) {
       c->trial.mode[m] = c->trial.mode[m] == KG_STICK ? KG_STICK : KG_CLOSED;
     }
@@ -213,7 +213,7 @@ static inline int kg_contacts_after_impulse(kg_contacts *c, kg_real t, const kg_
   }
   for (int m = 0; m < c->model->n_contacts && due >= 0; ++m) {
     const kg_contact_info *info = c->model->contacts + m;
-    if (c->law[m] == KG_LAW_RESTITUTION && c->s.rate[info->normal] < -c->rate_tolerance) {
+    if (c->law[m] == KG_LAW_RESTITUTION && c->s.rate[info->normal] < -c->rate_zero[m]) {
       c->mode[m] = KG_OPEN; /* it does not rest yet, but rebounds */
     }
   }

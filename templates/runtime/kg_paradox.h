@@ -70,7 +70,7 @@ static inline void kg_paradox_release(kg_contacts *c) {
 static inline int kg_paradox_rests(const kg_contacts *c, int m) {
   const int row = c->model->contacts[m].normal;
   return row >= 0 && kg_normal_unknown(&c->now, m) && kg_touches(c, m) &&
-         (kg_closed(c->mode[m]) || KG_ABS(c->s.rate[row]) <= c->rate_tolerance);
+         (kg_closed(c->mode[m]) || KG_ABS(c->s.rate[row]) <= c->rate_zero[m]);
 }
 
 /* The smallest slip velocity of contacts that rest, in the units of the rows; 0 if none slips. */
@@ -81,7 +81,7 @@ static inline kg_real kg_paradox_slip(const kg_contacts *c) {
     if (info->directions > 0 && kg_paradox_rests(c, m)) {
       const kg_real slip = kg_tangential_size(&c->now, m, c->s.rate);
       const kg_real size = slip / kg_modes_unit(&c->now, info->tangent);
-      if (slip > c->rate_tolerance && (size < least || !(least > KG_C(0.0)))) {
+      if (slip > c->slip_zero[m] && (size < least || !(least > KG_C(0.0)))) {
         least = size;
       }
     }
@@ -109,7 +109,7 @@ static inline void kg_paradox_rows(kg_contacts *c, kg_real step) {
       c->b[info->normal] = rests ? KG_C(0.0) : kg_impact_row(c, m);
     }
     for (int k = 0; k < info->directions; ++k) {
-      const int row = info->tangent + k, sticks = kg_tangential_size(&c->now, m, c->s.rate) <= c->rate_tolerance;
+      const int row = info->tangent + k, sticks = kg_tangential_size(&c->now, m, c->s.rate) <= c->slip_zero[m];
       c->b[row] = rests && sticks ? KG_C(0.0) : c->s.rate[row];
     }
   }

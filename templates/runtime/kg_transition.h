@@ -105,7 +105,7 @@ static inline int kg_transition_accumulates(kg_hybrid *h, int m, kg_real *left) 
   const kg_real unit = h->finder.units[h->model->n_events + KG_CONTACT_GUARDS * m];
   const int regular = bounce->count >= KG_ZENO_IMPACTS && ratio < KG_C(1.0) &&
                       KG_ABS(ratio - bounce->ratio) <= KG_C(0.1) * (KG_C(1.0) - ratio);
-  const kg_real height = KG_C(0.25) * rate * interval, least = KG_ZENO_HEIGHT * h->contacts.gap_tolerance;
+  const kg_real height = KG_C(0.25) * rate * interval, least = KG_ZENO_HEIGHT * h->contacts.gap_zero[m];
   const int resolved = height > KG_MAX(unit, least) && interval > KG_BY_PRECISION(1e6, 1e1) * KG_EPSILON * KG_ABS(h->t);
   bounce->ratio = ratio;
   bounce->interval = interval;

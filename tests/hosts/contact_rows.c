@@ -71,8 +71,10 @@ int run(int what, const int *sizes, const int *info, const double *p, const doub
   work = malloc(kg_contacts_work(&model) * sizeof *work);
   modes = malloc((size_t)kg_contacts_integers(&model) * sizeof *modes);
   status = kg_contacts_start(&c, &model, p, modes, work);
-  c.gap_tolerance = options[0];
-  c.rate_tolerance = options[1];
+  for (int i = 0; i < m; ++i) {
+    c.gap_zero[i] = options[0];
+    c.rate_zero[i] = c.slip_zero[i] = options[1];
+  }
   c.prefer_present = options[2] > 0.0;
   c.plastic = options[3] > 0.0;
   if (mode[0] >= 0) {
