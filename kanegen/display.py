@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,7 +29,52 @@ class Latex(str):
 
     def html(self) -> str:
         """The formula for a cell; a dollar sign in a name must not end it."""
-        return escape(f"$\\displaystyle {self.replace('$', chr(92) + '$')}$")
+        protected = re.sub(r"(?<!\\)\$", r"\\$", self)
+        return escape(f"$\\displaystyle {protected}$")
+
+
+def latex(expression: Any) -> str:
+    """A SymPy expression in LaTeX, with dots for rates; names of several letters are words, not products of letters."""
+    from sympy import Symbol
+    from sympy.core.function import AppliedUndef
+    from sympy.physics.vector.printing import vlatex
+
+    found = expression.atoms(Symbol, AppliedUndef) if hasattr(expression, "atoms") else ()
+    symbols = [Symbol(x.func.__name__) if isinstance(x, AppliedUndef) else x for x in found]
+    return str(vlatex(expression, symbol_names={symbol: _name_latex(symbol.name) for symbol in symbols}))
+
+
+def _name_latex(name: str) -> str:
+    from sympy.printing.conventions import split_super_sub
+
+    base, above, below = split_super_sub(name)
+    ends = [rf"{sign}{{{' '.join(map(_word, parts))}}}" for sign, parts in (("^", above), ("_", below)) if parts]
+    return "".join([_word(base), *ends])
+
+
+def _word(part: str) -> str:
+    """A letter, a number, a Greek letter, or an accented one, as SymPy writes it; anything else as a word."""
+    from sympy.printing.latex import translate
+
+    written: str = translate(part)
+    if written != part:
+        return re.sub(r"\{(\w{2,})\}", r"{\\text{\1}}", written)
+    if (len(part) == 1 and part.isalnum()) or part.isdecimal():
+        return part
+    return rf"\text{{{latex_text(part)}}}"
+
+
+def latex_text(words: str) -> str:
+    """Words for a text in LaTeX."""
+    return "".join(_IN_TEXT.get(character, character) for character in words)
+
+
+_IN_TEXT = {
+    **{character: f"\\{character}" for character in "_%$#&{}"},
+    "\\": r"\textbackslash ",
+    "^": r"\textasciicircum ",
+    "~": r"\textasciitilde ",
+}
 
 
 @dataclass(frozen=True)

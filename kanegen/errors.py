@@ -87,6 +87,10 @@ class SolveError(KanegenError, RuntimeError):
     """The equations cannot be evaluated or integrated for this state or argument."""
 
 
+class NotBuiltError(SolveError):
+    """A quantity for which there is no compiled function."""
+
+
 class FileError(SolveError, OSError):
     """A file that cannot be read or written, is damaged, or has another format than its name or its use says."""
 

@@ -9,10 +9,11 @@ import shutil
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Final
 
 import click
 from rich.console import Console
@@ -65,7 +66,7 @@ def doctor() -> None:
 
     The exit status is 1 if something that kanegen needs is missing.
     """
-    found = [*packages(), *compiler(), *cache()]
+    found = [*compiler(), *cache(), *packages()]
     table = Table(show_header=False, box=None)
     for finding in found:
         table.add_row(f"[bold]{finding.what}[/bold]", finding.mark, finding.found)
@@ -82,28 +83,53 @@ def doctor() -> None:
         )
 
 
+USES: Final = {
+    "plot": "plots",
+    "view": "animations",
+    "report": "reports",
+    "units": "units",
+    "data": "tables",
+    "sweep": "sweeps in stores",
+}
+"""What the extras of kanegen are for; the others are for its developers."""
+
+
 def packages() -> Iterator[Finding]:
-    """The packages that kanegen requires, and those of its extras, with the versions of this environment."""
+    """The packages that kanegen requires, those that are missing by themselves, and its extras by their use."""
     try:
         requirements = metadata.requires("kanegen") or []
     except metadata.PackageNotFoundError:
         yield Finding("kanegen", "not installed in this environment", "pip install -e .", required=False)
         return
-    for requirement in requirements:
-        match = re.match(r'([\w.-]+)\s*(?:>=\s*([\d.]+))?[^;]*(?:;\s*extra == "(\w+)")?', requirement)
-        if match is not None and match[3] != "dev":
-            yield _package(match[1], match[2] or "0", match[3])
+    pattern = r'([\w.-]+)\s*(?:>=\s*([\d.]+))?[^;]*(?:;\s*extra == "(\w+)")?'
+    read = [match for requirement in requirements if (match := re.match(pattern, requirement))]
+    required = [_package(match[1], match[2] or "0") for match in read if match[3] is None]
+    found = [finding for finding in required if not finding.advice]
+    yield Finding("packages", ", ".join(f"{finding.what} {finding.found}" for finding in found))
+    yield from (finding for finding in required if finding.advice)
+    for extra, use in USES.items():
+        parts = [_package(match[1], match[2] or "0") for match in read if match[3] == extra]
+        if parts:
+            yield _extra(extra, use, parts)
 
 
-def _package(name: str, least: str, extra: str | None) -> Finding:
-    install = f"pip install 'kanegen[{extra}]'" if extra else f"pip install '{name}>={least}'"
+def _package(name: str, least: str) -> Finding:
+    install = f"pip install '{name}>={least}'"
     try:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:
-        return Finding(name, "not installed", install, required=extra is None)
+        return Finding(name, "not installed", install)
     if _numbers(version) < _numbers(least):
-        return Finding(name, f"{version}, older than {least}", install, required=extra is None)
+        return Finding(name, f"{version}, older than {least}", install)
     return Finding(name, version)
+
+
+def _extra(extra: str, use: str, parts: Sequence[Finding]) -> Finding:
+    """One line for the packages of an extra."""
+    missing = [f"{part.what} ({part.found})" for part in parts if part.advice]
+    if missing:
+        return Finding(use, ", ".join(missing), f"pip install 'kanegen[{extra}]'", required=False)
+    return Finding(use, f"installed: {', '.join(f'{part.what} {part.found}' for part in parts)}")
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -7,9 +7,9 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.table import Table
-from sympy.physics.vector.printing import vlatex
 from sympy.physics.vector.printing import vsstrrepr as text
 
+from kanegen import display
 from kanegen.bench.modelfile import ModelFile
 from kanegen.bench.tables import make_table
 from kanegen.cli.arguments import model_argument, print_line
@@ -66,5 +66,5 @@ def _text_lines(quantity: Any) -> list[str]:
 
 def _latex_lines(quantity: Any) -> list[str]:
     replacements, expression = split(quantity, LARGEST_SHOWN)
-    lines = [f"{vlatex(symbol)} = {vlatex(value)}" for symbol, value in replacements]
-    return [*lines, f"{quantity.name.replace('_', '-')} = {vlatex(expression)}", ""]
+    lines = [f"{display.latex(symbol)} = {display.latex(value)}" for symbol, value in replacements]
+    return [*lines, f"{quantity.name.replace('_', '-')} = {display.latex(expression)}", ""]

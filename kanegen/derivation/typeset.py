@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from kanegen.display import Latex, Table
+from kanegen.display import Latex, Table, latex, latex_text
 from kanegen.graph import Node, to_sympy
 from kanegen.graph.derivatives import reachable
 from kanegen.model import Model
@@ -40,7 +40,7 @@ def quantity_latex(quantity: Any) -> tuple[Latex, str]:
     sizes = _sizes(quantity.nodes)
     lines = [quantity.nodes[columns * i : columns * (i + 1)][:MOST_LINES] for i in range(min(rows, MOST_LINES))]
     shown = [node for line in lines for node in line if sizes[node.index] <= limit]
-    texts = dict(zip([node.index for node in shown], map(_latex, to_sympy(shown, quantity.names)), strict=True))
+    texts = dict(zip([node.index for node in shown], map(latex, to_sympy(shown, quantity.names)), strict=True))
     cells = [[texts.get(node.index, r"\cdots") for node in line] for line in lines]
     left_out = []
     if len(texts) < len({node.index for line in lines for node in line}):
@@ -83,7 +83,7 @@ def size_row(quantity: Any) -> tuple[str, str, str]:
 def quantity_display(quantity: Any) -> str:
     """What a notebook shows of a quantity: a displayed formula, with a line about what is left out."""
     formula, notice = quantity_latex(quantity)
-    below = rf" \\ \text{{{_text(notice)}}}" if notice else ""
+    below = rf" \\ \text{{{latex_text(notice)}}}" if notice else ""
     return rf"$$\begin{{gathered}} {formula}{below} \end{{gathered}}$$"
 
 
@@ -120,19 +120,8 @@ def _equation(quantity: Any, cells: Sequence[Sequence[str]]) -> str:
 
 
 def _name(name: str) -> str:
-    return name if len(name) == 1 else rf"\mathrm{{{_text(name)}}}"
+    return name if len(name) == 1 else rf"\mathrm{{{latex_text(name)}}}"
 
 
 def _notice(name: str, left_out: Sequence[str]) -> str:
     return f"{name}: not shown are {' and '.join(left_out)}; see to_sympy(cse=True)" if left_out else ""
-
-
-def _latex(expression: Any) -> str:
-    from sympy.physics.vector.printing import vlatex
-
-    return str(vlatex(expression))
-
-
-def _text(words: str) -> str:
-    """Words for a text in LaTeX."""
-    return "".join(f"\\{character}" if character in "_%$#&{}" else character for character in words)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from kanegen.codegen.methods.table import ADAPTIVE
 from kanegen.codegen.text import LONGEST_STEM, stem
 from kanegen.emission.methods import AUTO, NONE, STEP_METHODS
+from kanegen.emission.names import identifier
 from kanegen.errors import BuildError, brief
 from kanegen.precision import PRECISIONS
 
@@ -95,23 +96,29 @@ class EmitOptions:
 
 
 def _checked_name(model_name: str, name: Any) -> str:
-    given = model_name if name is None else name
-    whose = f"the model is called {given!r}" if name is None else f"name is {brief(name)}"
-    if not isinstance(given, str) or not _IDENTIFIER.fullmatch(given) or keyword.iskeyword(given):
-        near = stem(given) if isinstance(given, str) else stem(model_name)
-        raise BuildError(f"{whose}; files and C symbols need an identifier: give name={near!r} (--name {near})")
-    if given.lower().startswith("kg_") or _STANDARD_HEADER.fullmatch(given):
-        near = f"{given.lower().removeprefix('kg_') or 'plain'}_model"
-        taken = (
-            "the prefix kg_ belongs to the runtime" if given.lower().startswith("kg_") else f"{given}.h is a C header"
-        )
-        raise BuildError(f"{whose}, but {taken}: give name={near!r} (--name {near})")
-    if len(given) > LONGEST_STEM:
-        near = stem(given)
-        raise BuildError(
-            f"{whose}, which has more than {LONGEST_STEM} characters: give a shorter name, such as {near!r}"
-        )
-    return given
+    """The name of a project: the one that was given, or one that resembles that of the model."""
+    if name is None:
+        return _near(model_name)
+    near = _near(name if isinstance(name, str) else model_name)
+    if name == near:
+        return near
+    if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name) or keyword.iskeyword(name):
+        problem = "files and C symbols need an identifier"
+    elif len(name) > LONGEST_STEM:
+        problem = f"it may have {LONGEST_STEM} characters"
+    elif name.lower().startswith("kg_"):
+        problem = "the prefix kg_ belongs to the runtime"
+    else:
+        problem = f"{name}.h is a C header"
+    raise BuildError(f"name is {brief(name)}, but {problem}: give name={near!r} (--name {near})")
+
+
+def _near(name: str) -> str:
+    """The name itself, if files and C symbols can have it, or one that resembles it."""
+    near = name if _IDENTIFIER.fullmatch(name) and len(name) <= LONGEST_STEM else stem(identifier(name))
+    if near.lower().startswith("kg_") or _STANDARD_HEADER.fullmatch(near) or keyword.iskeyword(near):
+        return f"{near.lower().removeprefix('kg_') or 'plain'}_model"
+    return near
 
 
 def _require_one_of(value: Any, known: Iterable[str], what: str) -> None:

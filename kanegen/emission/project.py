@@ -58,7 +58,7 @@ def emit(
         As for :func:`build`. Gains become part of the right-hand side of the steps; with a projection, each step ends
         with ``projections`` Newton iterations.
     name
-        Prefix of the files and of all symbols, a C identifier; None: the name of the model.
+        Prefix of the files and of all symbols, a C identifier; None: one that resembles the name of the model.
     precision
         ``"double"`` or ``"float"``, the scalar type of the C code.
     math

@@ -81,6 +81,24 @@ def atoms(expressions: Iterable[Any]) -> frozenset[Any]:
     return frozenset(symbols)
 
 
+def not_real(expressions: Iterable[Any]) -> frozenset[Any]:
+    """The constants in ``expressions`` that are no real numbers: nan, infinities and the imaginary unit."""
+    found: set[Any] = set()
+    seen: set[Any] = set()
+    stack = list(expressions)
+    while stack:
+        expr = stack.pop()
+        if expr.args and expr not in seen:
+            seen.add(expr)
+            stack.extend(expr.args)
+        elif expr in _NOT_REAL:
+            found.add(expr)
+    return frozenset(found)
+
+
+_NOT_REAL = frozenset((sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I))
+
+
 def derivatives(expr: Any, symbols: Container[Any], order: int) -> frozenset[Any]:
     """The derivatives of this order of ``symbols`` that occur in ``expr``.
 
@@ -105,7 +123,9 @@ def known_value(expr: Any, values: Mapping[Any, float]) -> float | None:
 
 def vector_expressions(vector: Any) -> tuple[Any, ...]:
     """The components of ``vector``, in the frames in which they are written."""
-    return tuple(component for components, _ in vector.args for component in components)
+    # SymPy writes nan * N.x without a matrix.
+    parts = (part if part.is_Matrix else (part,) for part, _ in vector.args)
+    return tuple(chain.from_iterable(parts))
 
 
 def vector_frames(vector: Any) -> tuple[Any, ...]:

@@ -14,14 +14,14 @@ from kanegen import display
 from kanegen.errors import ModelError, warn_user
 from kanegen.model import normalize
 from kanegen.model.adapters import kane_arguments, lagrange_arguments, system_arguments
-from kanegen.model.checks.bodies import body_problems, reaction_problems
+from kanegen.model.checks.bodies import body_problems, body_warnings, reaction_problems
 from kanegen.model.checks.contacts import contact_problems
 from kanegen.model.checks.control import control_constraint_problems, servo_problems
 from kanegen.model.checks.equations import equation_problems, speed_change_problems
 from kanegen.model.checks.feedback import feedback_problems
 from kanegen.model.checks.lagrangian import lagrangian_contradictions, lagrangian_problems
 from kanegen.model.checks.shapes import shape_problems
-from kanegen.model.checks.symbols import surplus_message, surplus_parameters, symbol_problems
+from kanegen.model.checks.symbols import surplus_message, surplus_parameters, symbol_problems, value_problems
 from kanegen.model.checks.units import unit_problems, units_of
 from kanegen.model.checks.velocities import motion_problems
 from kanegen.model.description import ControlLaw, SpeedChange, SystemDescription, described
@@ -193,6 +193,8 @@ class Model(SystemDescription):
         _require_flags(given, ("strict", "check_kinematics"))
         self._complete(described(given, problems), parameters, problems, strict=strict)
         self._require_agreement(check_kinematics)
+        for warning in body_warnings(self):
+            warn_user(warning)
 
     def _require_agreement(self, check_kinematics: bool) -> None:
         """Raise ``ModelError`` if velocities contradict positions, or the bodies the Lagrangian."""
@@ -216,6 +218,8 @@ class Model(SystemDescription):
         normalize.expect(strict, bool, "strict", "True or False", problems)
         walk = survey(description)
         problems.extend(walk.problems)
+        if unreal := value_problems(walk.places):
+            raise ModelError((*problems, *unreal))
         symbols = _parameter_symbols(description, walk.places)
         values, unknown_symbols = normalize.parameter_values(parameters, symbols, problems)
         matrices = [item.expressions for item in walk.places if item.kind == "orientation" and len(item.atoms) > 3]
@@ -440,11 +444,11 @@ def _formula(left: Any, sign: str, right: Any = None) -> str:
     operations = sum(int(x.count_ops()) for x in (left, right) if x is not None)
     if operations > LARGEST_FORMULA:
         return f"an equation with {operations} operations"
-    return display.Latex(f"{_latex(left)}{sign}{'' if right is None else _latex(right)}")
+    return display.Latex(f"{display.latex(left)}{sign}{'' if right is None else display.latex(right)}")
 
 
 def _formulas(symbols: Iterable[Any]) -> str:
-    shown = [_latex(symbol) for symbol in symbols]
+    shown = [display.latex(symbol) for symbol in symbols]
     if len(shown) > display.MOST_NAMES:
         shown = [*shown[: display.MOST_NAMES], rf"\ldots \text{{ ({len(shown)} in all)}}"]
     return display.Latex(", ".join(shown)) if shown else ""
@@ -452,12 +456,6 @@ def _formulas(symbols: Iterable[Any]) -> str:
 
 def _by_name(values: Mapping[Any, Any]) -> dict[str, Any]:
     return {symbol_name(symbol): value for symbol, value in values.items()}
-
-
-def _latex(expression: Any) -> str:
-    from sympy.physics.vector.printing import vlatex
-
-    return str(vlatex(expression))
 
 
 def _parameter_symbols(description: SystemDescription, places: Sequence[Place]) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""How far a motion drifts: residuals of the constraints and the error of the energy over time."""
+"""How far a motion drifts: residuals of the constraints and the change of the energy over time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def drift(solutions: Any, *, ax: Any = None) -> Any:
     The panels are the largest residual at position level (phi and invariants), the largest at velocity level (phi' and
     psi), the change of the energy since the start in J, and the changes of the outputs that the stabilization of a
     solver keeps (``Projection(integrals=...)``). Panels that do not apply to any of the solutions are left out. The
-    energy of a system that is driven or dissipates is no error.
+    change of the energy is an error only where nothing drives the system or takes energy, as friction and impacts do.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def drift_of(solution: Solution) -> dict[str, Array]:
             if residuals.shape[1]:
                 errors[f"{level} residual"] = np.abs(residuals).max(axis=1)
     if d.has("energy"):
-        errors["energy error (J)"] = np.abs(solution.energy - solution.energy[0])
+        errors["energy change (J)"] = np.abs(solution.energy - solution.energy[0])
     for name in getattr(solver.stabilization, "integrals", ()):
         if name in solution.outputs:
             change = np.abs(solution.outputs[name] - solution.outputs[name][0])

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from sympy.physics.vector import dynamicsymbols
-from sympy.physics.vector.printing import vlatex
 
 from kanegen.derivation import Equations
 from kanegen.derivation.typeset import default_quantities, entries, quantity_latex, size_row, split
-from kanegen.display import Latex, Table, escape
+from kanegen.display import Latex, Table, escape, latex
 from kanegen.errors import BuildError
 from kanegen.forms import FORMS
 from kanegen.model import Model
@@ -66,7 +65,7 @@ def _values(title: str, known: Mapping[Any, float | None], model: Model) -> str:
         name = symbol_name(symbol)
         shown = value if value is None else units.display(name, value)
         unit = "s" if symbol == dynamicsymbols._t else units.text(name)
-        rows.append((Latex(vlatex(symbol)), _number(shown), unit)[: len(columns)])
+        rows.append((Latex(latex(symbol)), _number(shown), unit)[: len(columns)])
     return table_html(Table(title, columns, tuple(rows), right=("value",)))
 
 
@@ -107,9 +106,9 @@ def _summary(name: str) -> str:
 def _large(quantity: Any) -> Iterator[str]:
     """The entries of a large quantity with their common subexpressions, to be opened."""
     definitions, expression = split(quantity)
-    texts = [f"{vlatex(symbol)} = {vlatex(value)}" for symbol, value in definitions]
+    texts = [f"{latex(symbol)} = {latex(value)}" for symbol, value in definitions]
     named = entries(quantity, expression, latex=True)
-    texts += [f"{name} = {vlatex(value)}" for name, value in named if value != 0]
+    texts += [f"{name} = {latex(value)}" for name, value in named if value != 0]
     count = f"{len(definitions)} common subexpressions and {len(texts) - len(definitions)} entries that are not zero"
     if len(texts) > MOST_FORMULAS:
         yield f"<p>Entries that are too long are dots. With {count} the formulas are too many for a page: "

@@ -41,13 +41,15 @@ def energy(subject: Subject) -> Iterator[str]:
     """The largest errors, and the errors over time."""
     solution = subject.solution
     rows = [(title, f"{values.max():.3e}", f"{values[-1]:.3e}") for title, values in drift_of(solution).items()]
-    drawn = figure(lambda drawn: plot_drift(solution, ax=drawn), "residuals of the constraints and error of the energy")
+    caption = "residuals of the constraints and change of the energy"
+    drawn = figure(lambda drawn: plot_drift(solution, ax=drawn), caption)
     headings = ("magnitude", "largest", "at the end")
     yield table_html(Table("Drift", headings, tuple(rows), right=headings[1:]))
     if solution.solver.description.has("energy"):
         e = solution.energy
         yield f"<p>The energy is {e[0]:.9g} J at the start and {e[-1]:.9g} J at the end, between {e.min():.9g} J and "
-        yield f"{e.max():.9g} J. The energy of a system that is driven or dissipates changes.</p>"
+        yield f"{e.max():.9g} J. Its change is an error only where nothing drives the system or takes energy, "
+        yield "as friction and impacts do.</p>"
         yield figure(lambda drawn: solution.plot("energy", ax=drawn), "energy over time")
     yield drawn
 

@@ -13,7 +13,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.backends.protocol import Build, Evaluator
 from kanegen.codegen.description import Description
-from kanegen.errors import BuildError, SolveError
+from kanegen.errors import BuildError, NotBuiltError, SolveError
 from kanegen.program.catalogue import CATALOGUE, spec_of
 from kanegen.solve.values import (
     advice_on_inputs,
@@ -159,7 +159,7 @@ class CompiledFunctions:
         """Raise `SolveError` with the reason if one of these functions cannot be called."""
         for name in names:
             if (problem := self.problem(name)) is not None:
-                raise SolveError(problem)
+                raise self._error(name, problem)
 
     def inputs_read(self, names: Iterable[str]) -> frozenset[int]:
         """The indices of the inputs that at least one of these functions reads."""
@@ -348,6 +348,9 @@ class CompiledFunctions:
             return f"{public} cannot be evaluated: the equations of {model!r} {self.prepared.complaint}"
         return None
 
+    def _error(self, name: str, problem: str) -> SolveError:
+        return SolveError(problem) if name in self.module.FUNCTIONS else NotBuiltError(problem)
+
     def call(self, name: str, method: str = "value") -> Callable[..., Any]:
         """A bound method of the compiled function, or a function that raises `SolveError` with the reason."""
         d = self.description
@@ -362,7 +365,7 @@ class CompiledFunctions:
 
     def _call(self, name: str, method: str) -> Callable[..., Any]:
         if (problem := self.problem(name)) is not None:
-            return refusal(problem)
+            return refusal(self._error(name, problem))
         call: Callable[..., Any] = getattr(self.get(name), method)
         if self.inputs_read([name]).isdisjoint(self.description.laws):
             return call
@@ -426,10 +429,10 @@ def _empty(module: Evaluator, shape: tuple[int, ...]) -> Callable[..., Array]:
     return value
 
 
-def refusal(message: str) -> Callable[..., NoReturn]:
-    """A function of any arguments that raises `SolveError` with this message."""
+def refusal(error: SolveError) -> Callable[..., NoReturn]:
+    """A function of any arguments that raises this error."""
 
     def refuse(*arguments: Any, **options: Any) -> NoReturn:
-        raise SolveError(message)
+        raise type(error)(str(error))
 
     return refuse

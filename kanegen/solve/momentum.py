@@ -44,7 +44,7 @@ def functions_of_momenta(functions: CompiledFunctions, rhs_name: str) -> dict[st
         len(functions.description.states),
     )
     if form == "momentum" and rhs_name != "rhs":
-        rates: Callable[..., Any] = refusal(_NO_STABILIZATION)
+        rates: Callable[..., Any] = refusal(SolveError(_NO_STABILIZATION))
     else:
         rates = _of_momenta(functions, f"momentum_{rhs_name}" if FORMS[form].momenta else "momentum_rhs")
 

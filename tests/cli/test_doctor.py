@@ -65,19 +65,34 @@ def test_packages_that_are_missing_or_old(monkeypatch: pytest.MonkeyPatch) -> No
 
     requirements = [
         "sympy>=1.13",
+        "mpmath>=1.3",
         "numpy>=1.26",
         "rich>=13",
         'matplotlib>=3.8; extra == "plot"',
+        'k3d>=3.2; extra == "view"',
+        'pydy>=0.8; extra == "peers"',
         'mypy; extra == "dev"',
     ]
     monkeypatch.setattr(doctor_module.metadata, "requires", lambda name: requirements)
     monkeypatch.setattr(doctor_module.metadata, "version", version)
     found: dict[str, Any] = {finding.what: finding for finding in doctor_module.packages()}
     assert {name: finding.mark for name, finding in found.items()} == {
-        "sympy": "ok",
+        "packages": "ok",
         "numpy": "missing",
         "rich": "missing",
-        "matplotlib": "optional",
+        "plots": "optional",
+        "animations": "ok",
     }
+    assert found["packages"].found == "sympy 1.13.0rc1, mpmath 1000.0"
     says(found["numpy"].found, "1.9.3", "1.26")
-    assert found["matplotlib"].advice == "pip install 'kanegen[plot]'"
+    says(found["plots"].found, "matplotlib", "not installed")
+    assert found["plots"].advice == "pip install 'kanegen[plot]'"
+
+
+def test_what_decides_comes_first_and_each_use_once(tmp_path: Path) -> None:
+    """There were 29 lines of packages, those of developers among them, and the compiler came last."""
+    lines = [line for line in doctor(KANEGEN_CACHE_DIR=str(tmp_path)).output.splitlines()[1:] if line.strip()]
+    names = [line.split("  ")[0].strip() for line in lines]
+    assert names.index("C compiler") < names.index("cache") < names.index("packages") < names.index("plots")
+    assert len(names) == len(set(names)) < 20
+    assert not {"mujoco", "pydy", "mypy"} & {word for line in lines for word in line.split()}

@@ -34,6 +34,14 @@ def test_the_file_runs_as_a_script(file: Path) -> None:
     assert "theta" in done.stdout
 
 
+def test_its_model_has_a_start(file: Path) -> None:
+    """The start was in tuples beside the model, so that `integrate` had none."""
+    model = read_model_file(file).model
+    solution = kg.build(model).integrate((0.0, 1.0))
+    assert solution["x"][0] == 0.1
+    assert solution["theta"][0] == 0.3
+
+
 def test_the_commands_that_it_names_work(file: Path) -> None:
     named = [line.split()[1] for line in file.read_text(encoding="utf-8").splitlines() if "    kanegen " in line]
     assert named == ["run", "show", "verify"]

@@ -199,10 +199,21 @@ def test_names_that_c_or_the_project_cannot_have(name: Any, words: tuple[str, ..
     assert not list(tmp_path.iterdir())
 
 
-def test_a_model_whose_name_is_no_identifier_needs_a_name(tmp_path: Path) -> None:
-    with raises(BuildError, "double pendulum", "double_pendulum", "--name"):
-        kg.emit(pendulum("double pendulum"), tmp_path / "project")
-    kg.emit(pendulum("double pendulum"), tmp_path / "project", name="double_pendulum")
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("double pendulum", "double_pendulum"),
+        ("θ's arm", "theta_s_arm"),
+        ("маятник", "model"),
+        ("class", "class_model"),
+        ("math", "math_model"),
+        ("kg_base", "base_model"),
+    ],
+)
+def test_every_name_of_a_model_becomes_one_of_a_project(model: str, name: str, tmp_path: Path) -> None:
+    """Names that are no identifiers were refused: every output takes every name that a model takes."""
+    folder = kg.emit(pendulum(model), tmp_path / "project", functions=["rhs"])
+    assert (folder / f"{name}.h").is_file()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from messages import raises, says, says_one
 from sympy.physics import mechanics as me
 
-from kanegen.errors import ModelError
+from kanegen.errors import ModelError, ModelWarning
 from kanegen.model import Input, Model
 
 t = me.dynamicsymbols._t
@@ -213,7 +213,8 @@ def test_inertia(parts):
     tensor = sm.Matrix([[1, a, 0], [a, 1, 0], [0, 0, 1]])
     problem = only(parts.problems(bodies=[rigid(parts, tensor)], parameters={a: 2}))
     says(problem, "eigenvalue", "-1")
-    assert parts.model(bodies=[rigid(parts, tensor)], parameters={a: 1}).parameters[a] == 1.0
+    with pytest.warns(ModelWarning, match="moments are 0, 1, 2"):  # no body has them
+        assert parts.model(bodies=[rigid(parts, tensor)], parameters={a: 1}).parameters[a] == 1.0
     assert parts.model(bodies=[rigid(parts, sm.diag(0, a, a))]).parameters[a] is None
 
 
@@ -312,3 +313,50 @@ def test_plain_symbols_as_inputs(parts):
     A.orient_axis(parts.N, parts.N.z, s)
     problem = only(parts.problems(inputs=[s], loads=[(parts.P, k * A.x)]))
     says(problem, "s", "orientation", "A", "N", "dynamicsymbols('s')")
+
+
+@pytest.mark.parametrize("value", [sm.nan, sm.zoo, sm.oo, -sm.oo, sm.I, float("nan"), sm.zoo * q1])
+def test_values_that_are_no_numbers_are_named_where_they_are(value) -> None:
+    """nan in a vector raised a TypeError, and complex infinity was accepted until the derivation."""
+    parts = Parts()
+    text = str(next(x for x in (sm.nan, sm.zoo, sm.oo, -sm.oo, sm.I) if sm.sympify(value).has(x)))
+    places = {
+        "the load on P": {"loads": [(parts.P, value * parts.N.x)]},
+        "gravity": {"gravity": value * parts.N.y},
+        "kinematics[0]": {"kinematics": [q1.diff(t) - u1 + value, q2.diff(t) - u2]},
+        "potential_energy": {"potential_energy": value},
+        "outputs['o']": {"outputs": {"o": value}},
+    }
+    for place, changes in places.items():
+        says_one(parts.problems(**changes), place, text, "finite")
+    center = me.Point("C")
+    center.set_pos(parts.O, value * parts.N.x)
+    says_one(parts.problems(bodies=[me.Particle("bob", center, m)], loads=[]), "position", "C", text, "finite")
+
+
+def moving(*bodies: tuple[str, tuple[float, ...]]) -> Model:
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    listed = []
+    for k, (name, moments) in enumerate(bodies):
+        frame, center = me.ReferenceFrame(f"A{k}"), O.locatenew(f"P{k}", q1 * N.x)
+        frame.orient_axis(N, N.z, q1)
+        listed.append(me.RigidBody(name, center, frame, 1, (me.inertia(frame, *moments), center)))
+    kinematics = [q1.diff(t) - u1]
+    return Model(name="m", frame=N, coordinates=[q1], speeds=[u1], kinematics=kinematics, bodies=listed)
+
+
+@pytest.mark.parametrize("moments", [(1, 1, 10), (0.1, 0.2, 0.4), (1, 1, 1, 0.9, 0.9, 0.9)])
+def test_an_inertia_that_no_body_can_have_is_a_warning(moments: tuple[float, ...]) -> None:
+    with pytest.warns(ModelWarning, match="no body has the inertia of body plate"):
+        moving(("plate", moments))
+
+
+@pytest.mark.parametrize("moments", [(1, 1, 2), (0, 1, 1), (0, 0, 1), (0, 1, 0), (1, 1, 1), (0, 0, 0), (1, 2, 3.001)])
+def test_inertias_of_bodies_disks_rods_and_planar_models_are_no_warnings(moments: tuple[float, ...]) -> None:
+    moving(("plate", moments))
+
+
+def test_two_bodies_of_one_name_are_a_warning() -> None:
+    with pytest.warns(ModelWarning, match="2 bodies are named 'rod'"):
+        moving(("rod", (1, 1, 1)), ("rod", (1, 1, 1)))

@@ -71,3 +71,17 @@ def test_models_name_their_states() -> None:
     assert "1 states" in repr(pendulum())
     assert kg.build(pendulum()).description.states == ("a",)
     assert "1 states" in repr(kg.build(pendulum()))
+
+
+@pytest.mark.parametrize(
+    ("symbol", "names"),
+    [
+        (v, ("v", "speed", "impulse=", "impulses=")),
+        (x, ("x", "coordinate")),
+        (sm.Symbol("m"), ("m", "parameter", "rate 0", "states=")),
+        (other, ("other", "no state", "a, z")),
+    ],
+)
+def test_what_cannot_be_reset_says_what_can_be_done(symbol: Any, names: tuple[str, ...]) -> None:
+    with raises(kg.ModelError, "event 'e'", *names):
+        cart(events=[kg.Event("e", x, reset={symbol: 0})])

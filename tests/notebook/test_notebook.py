@@ -23,7 +23,7 @@ from systems import initial, model_of, solver_for
 
 import kanegen as kg
 from kanegen import progress
-from kanegen.display import MOST_ROWS, Latex, Table, names
+from kanegen.display import MOST_ROWS, Latex, Table, latex, names
 from kanegen.verification import Check, Report
 
 NOTEBOOK = ROOT / "docs" / "tour.ipynb"
@@ -109,6 +109,29 @@ def test_models_show_variables_constraints_and_parameters() -> None:
     assert "1033 operations" in shown(model_of("whipple_bicycle")).facts()["nonholonomic constraint"][2]
 
 
+def test_names_of_several_letters_are_words() -> None:
+    """``vx`` was typeset as the product of v and x."""
+    names = {
+        "vx": r"\text{vx}",
+        "omega": r"\omega",
+        "q1": "q_{1}",
+        "l_rod": r"l_{\text{rod}}",
+        "mu_k": r"\mu_{k}",
+        "xhat": r"\hat{x}",
+        "vxdot": r"\dot{\text{vx}}",
+        "x_12": "x_{12}",
+        "length of rod": r"\text{length of rod}",
+        "θ": "θ",
+        "длина": r"\text{длина}",
+    }
+    for name, text in names.items():
+        assert latex(sm.Symbol(name, positive=True)) == text
+        assert latex(sm.Function(name)(me.dynamicsymbols._t)) == text
+    vx, k = me.dynamicsymbols("vx"), sm.Symbol("k")
+    assert latex(k * vx.diff() ** 2) == r"k \dot{\text{vx}}^{2}"
+    assert latex(sm.Matrix([[vx, 2]])).count(r"\text{vx}") == 1
+
+
 def test_names_of_the_user_cannot_end_a_cell_or_a_formula() -> None:
     x, v = me.dynamicsymbols("x <v>$")
     m = sm.Symbol("</td>m")
@@ -120,7 +143,7 @@ def test_names_of_the_user_cannot_end_a_cell_or_a_formula() -> None:
     facts = shown(model).facts()
     assert facts["bodies"] == ["a<b>"]
     assert facts["parameters"] == ["</td>m = 2"]
-    assert facts["speeds"] == [r"$\displaystyle <v>\$$"]
+    assert facts["speeds"] == [r"$\displaystyle \text{<v>\$}$"]
 
 
 def test_equations_show_the_quantities_that_they_consist_of() -> None:

@@ -39,6 +39,7 @@ def test_drift_is_the_violation_of_the_constraint() -> None:
     change = np.abs(total - total[0])
     np.testing.assert_allclose(energy.get_lines()[0].get_ydata(), change, atol=1e-13)
     assert energy.get_xlabel() == "t (s)"
+    assert energy.get_ylabel() == "energy change (J)"  # impacts and friction take energy without any error
 
 
 def test_drifts_of_several_solutions_are_compared() -> None:

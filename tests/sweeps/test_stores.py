@@ -13,7 +13,7 @@ import pytest
 from messages import raises, says
 from sweep_models import pendulum
 from sweep_tasks import Pickling, acceleration, fails_at_three, twice
-from systems import solver_for
+from systems import initial, solver_for
 
 import kanegen as kg
 
@@ -117,6 +117,25 @@ def test_an_interrupted_creation_is_completed(tmp_path: Path, lost: str) -> None
     if lost != "status":
         shutil.rmtree(store / lost)
     np.testing.assert_array_equal(kg.sweep(pendulum(), G, twice, store=store)["two"], 2.0 * G["g"])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e308])
+@pytest.mark.parametrize("chunk_size", [1, 4])
+def test_a_member_of_a_constrained_model_with_a_bad_parameter_is_recorded(
+    bad: float, chunk_size: int, tmp_path: Path
+) -> None:
+    """Such a member stopped the sweep, and its store could not be completed."""
+    solver, start = solver_for("rolling_disk"), initial("rolling_disk")
+    names = (*solver.description.coordinates, *solver.description.speeds)
+    solver = solver.with_initial(dict(zip(names, (*start["q"], *start["u"]), strict=True)))
+    good = solver.parameters["R"]
+    options: dict[str, Any] = {"t_span": (0.0, 0.1), "chunk_size": chunk_size, "store": tmp_path / "results.zarr"}
+    for _ in range(2):
+        result = kg.sweep(solver, {"R": [good, bad, good, bad]}, **options)
+        assert result.success.tolist() == [True, False, True, False]
+        assert [failure.index for failure in result.failures] == [1, 3]
+    many = solver.integrate_many((0.0, 0.1), parameters={"R": [good, bad]})
+    assert many.success.tolist() == [True, False]
 
 
 def test_failures_are_kept_and_can_be_repeated(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def emit_casadi(
     stabilization
         Gains of the constraints, which become constants of the code; None: no stabilization.
     name
-        Prefix of the files and functions, a C identifier; None: the name of the model.
+        Prefix of the files and functions, a C identifier; None: one that resembles the name of the model.
 
     Returns
     -------

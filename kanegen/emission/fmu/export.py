@@ -77,7 +77,8 @@ def export_fmu(
     fmi
         Version of the standard: ``"2.0"``, which nearly all simulators read, or ``"3.0"``.
     name
-        The model identifier, a C identifier: name of the library and prefix of functions; None: the model's name.
+        The model identifier, a C identifier: name of the library and prefix of functions; None: one that resembles the
+        model's name.
     stabilization
         As for :func:`kanegen.build`. With a projection the FMU is for co-simulation only.
     values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,6 +18,9 @@ from kanegen.model.reactions import Reaction
 
 #: An eigenvalue of an inertia is negative if it is below ``-NEGATIVE`` times the largest entry.
 NEGATIVE = 1e-10
+
+ROUNDED = 1e-3
+"""The relative error of moments of inertia as data sheets print them."""
 
 
 def body_problems(model: SystemDescription) -> Iterator[str]:
@@ -52,19 +56,47 @@ def _inertia_problems(body: Any, values: Mapping[Any, float]) -> Iterator[str]:
                     f"{where} is not symmetric: its {axes} and {axes[::-1]} components in {frame} are "
                     f"{block[i][j]} and {block[j][i]}"
                 )
-    if not symmetric or len(blocks) != 1 or len(dyadic_frames(dyadic)) != 1:
-        return
+    moments = _principal_moments(body, values) if symmetric else None
+    if moments is not None and not moments[0] >= -NEGATIVE * np.abs(moments).max():
+        yield (
+            f"{where} has the negative eigenvalue {moments[0]:.6g}: expected principal moments of inertia >= 0; "
+            "check its components and parameter values"
+        )
+
+
+def _principal_moments(body: Any, values: Mapping[Any, float]) -> Any:
+    """The principal moments of inertia (3,), ascending, nan if they are not finite; None if they are not known."""
+    dyadic, _ = body.inertia
+    blocks = dyadic_matrix(dyadic)
+    if len(blocks) != 1 or len(dyadic_frames(dyadic)) != 1:
+        return None
     (block,) = blocks.values()
     known = [known_value(entry, values) for row in block for entry in row]
     if any(entry is None for entry in known):
-        return
+        return None
     matrix = np.array(known, dtype=float).reshape(3, 3)
-    smallest = np.linalg.eigvalsh(matrix)[0] if np.all(np.isfinite(matrix)) else math.nan
-    if not smallest >= -NEGATIVE * np.abs(matrix).max():
-        yield (
-            f"{where} has the negative eigenvalue {smallest:.6g}: expected principal moments of inertia >= 0; "
-            "check its components and parameter values"
-        )
+    return np.linalg.eigvalsh(matrix) if np.all(np.isfinite(matrix)) else np.full(3, math.nan)
+
+
+def body_warnings(model: SystemDescription) -> Iterator[str]:
+    """What is legal, but probably a mistake: bodies of one name, and inertias that no body can have.
+
+    The moments of a body satisfy I1 + I2 >= I3. A single moment that is not zero is the customary way to write planar
+    bodies and rotors.
+    """
+    for name, count in Counter(str(body.name) for body in model.bodies).items():
+        if count > 1:
+            yield f"{count} bodies are named {name!r}: pictures and reports cannot tell them apart; rename one of them"
+    for body in model.bodies:
+        moments = _principal_moments(body, model.known_parameters) if isinstance(body, RigidBody) else None
+        if moments is None or moments[1] <= NEGATIVE * moments[2]:
+            continue
+        if moments[0] + moments[1] < (1.0 - ROUNDED) * moments[2]:
+            yield (
+                f"no body has the inertia of body {body.name}: its principal moments are "
+                f"{', '.join(f'{moment:.6g}' for moment in moments)}, and the largest is larger than the sum of the "
+                "others; check its components"
+            )
 
 
 def _weight_problems(model: SystemDescription) -> Iterator[str]:

@@ -107,11 +107,26 @@ def _event_problems(model: SystemDescription, contacts: Sequence[Contact], k: in
                 yield f"{title} has {field}={name!r}: expected one of the model's latches, {_listed(known)}"
     for symbol in event.reset:
         if symbol not in model.states:
-            name, states = symbol_name(symbol), symbol_names(model.states) or "none"
-            yield f"{title} resets {name}, which is no state: expected one of the model's states, {states}"
+            yield f"{title} resets {symbol_name(symbol)}, {_reset_advice(model, symbol)}"
     for name in event.impose:
         if name in event.remove:
             yield f"{title} both imposes and removes the latch {name!r}"
+
+
+def _reset_advice(model: SystemDescription, symbol: Any) -> str:
+    """Why an event cannot reset a symbol, and what does it instead."""
+    states = f"expected one of the model's states, {symbol_names(model.states) or 'none'}"
+    name = symbol_name(symbol)
+    if symbol in model.speeds:
+        return f"a speed, which jumps by an impulse: give impulse=, and the impulse in impulses= of the model; {states}"
+    if symbol in model.parameters:
+        return (
+            f"a parameter, which is constant during a run: make {name} a state with the rate 0, "
+            f"states={{{name}: 0}} with a dynamic symbol {name}, which the event then resets; {states}"
+        )
+    if symbol in model.coordinates:
+        return f"a coordinate, which does not jump; {states}"
+    return f"which is no state: {states}"
 
 
 def _multiplier_problems(contacts: Sequence[Contact], places: Sequence[Place]) -> Iterator[str]:

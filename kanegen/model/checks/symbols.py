@@ -18,6 +18,7 @@ from kanegen.model.expressions import (
     derivative_order,
     dyadic_expressions,
     is_time_function,
+    not_real,
     symbol_name,
     symbol_names,
 )
@@ -68,6 +69,21 @@ _ADVICE = {
 _ADVICE_ON_STATES = (
     "states belong in loads, rates, laws, outputs, guards and the potential energy; their own rates in outputs"
 )
+
+
+def value_problems(places: Sequence[Place]) -> list[str]:
+    """Places with constants that are no real numbers. Vectors that contain nan cannot be read by further checks."""
+    return [
+        f"{place.where} contains {', '.join(sorted(map(str, found)))}: expected finite real expressions"
+        for place in places
+        if (found := not_real(place.expressions)) and not (place.kind in _CAN_BE_INFINITE and found <= _INFINITE)
+    ]
+
+
+_CAN_BE_INFINITE = ("limit", "law", "servo gain")
+"""Kinds of places whose own checks know what infinity means there."""
+
+_INFINITE = frozenset((sympy.oo, -sympy.oo))
 
 
 def symbol_problems(model: SystemDescription, places: Sequence[Place], unknown_symbols: Sequence[Any]) -> list[str]:

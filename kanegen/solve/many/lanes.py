@@ -160,9 +160,9 @@ def _starts(runs: Runs) -> list[Array]:
     rows = [np.full((motions.count, size), np.nan) for size in sizes]
     tolerance = runs.options["start_tolerance"]
     for row in range(motions.count):
-        own = functions if motions.parameters.is_common else functions.with_parameters(_indexed(motions, d, row))
         given = tuple(argument.at(row) for argument in motions.state)
         try:
+            own = functions if motions.parameters.is_common else functions.with_parameters(_indexed(motions, d, row))
             state = start_state(own, solver.initial, runs.span[0], given, motions.r.at(row), tolerance)
         except SolveError:
             continue  # the reason is found when the run has ended

@@ -12,7 +12,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.display import page
-from kanegen.errors import SolveError, brief
+from kanegen.errors import NotBuiltError, SolveError, brief
 from kanegen.paths import file_path
 from kanegen.program.catalogue import ATTRIBUTES
 from kanegen.solve.solution.animation import animate
@@ -35,6 +35,10 @@ from kanegen.view.animation import Animation
 
 QUANTITIES = (*ATTRIBUTES, "rhs", "residuals", "rank", "acceleration_parts")
 """Attributes of a solution that are functions of a solver, evaluated at the stored times."""
+
+
+class MissingQuantityError(NotBuiltError, AttributeError):
+    """A quantity that a solution does not have, so that ``hasattr`` is False: its function was not built."""
 
 
 class _Field:
@@ -120,7 +124,7 @@ class Solution:
     def solver(self) -> Any:
         """The :class:`kanegen.Solver` of the run. Raises `SolveError` for a solution loaded without one."""
         if self.reference is None:
-            raise SolveError(
+            raise NotBuiltError(
                 "the solution was loaded without its solver, which evaluates quantities: load it by "
                 "kg.load(path, solver), or use solution.with_solver(solver)"
             )
@@ -177,7 +181,10 @@ class Solution:
             near = difflib.get_close_matches(name, [known for known in dir(self) if known[0] != "_"], n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise AttributeError(f"a Solution has no attribute {name!r}{hint}", name=name, obj=None)
-        value = self.__dict__[name] = self._along(getattr(self.solver, name))
+        try:
+            value = self.__dict__[name] = self._along(getattr(self.solver, name))
+        except NotBuiltError as error:
+            raise MissingQuantityError(str(error)) from error
         return value
 
     def __dir__(self) -> list[str]:

@@ -16,7 +16,7 @@ from hybrid_models import RATE, block, rough_block
 from messages import raises, says
 from servo_systems import rod_solver, rod_state
 from state_models import solver_of, ticking
-from systems import initial, solver_for
+from systems import initial, model_of, solver_for
 
 import kanegen as kg
 from kanegen.solve.solution import files
@@ -113,6 +113,23 @@ def test_a_solution_loaded_without_a_solver_has_the_motion(tmp_path: Path) -> No
         _ = loaded.kinetic_energy
     with raises(kg.SolveError, "lag", "output"):
         loaded["lag"]
+
+
+def test_a_quantity_that_was_not_built_is_no_attribute(tmp_path: Path) -> None:
+    """`hasattr` raised SolveError; the AttributeError says what is missing, and is a SolveError as before."""
+    start = initial("slider_crank")
+    solver = kg.build(model_of("slider_crank"), functions=["rhs", "residuals"])
+    solution = solver.integrate((0.0, 0.1), start["q"], start["u"])
+    assert hasattr(solution, "rhs")
+    assert not hasattr(solution, "linear_momentum")
+    for error in (AttributeError, kg.SolveError):
+        with raises(error, "linear_momentum", "functions="):
+            _ = solution.linear_momentum
+    solution.save(tmp_path / "motion.nc")
+    loaded = kg.load(tmp_path / "motion.nc")
+    assert not hasattr(loaded, "energy")
+    with raises(kg.SolveError, "kg.load(path, solver)"):
+        _ = loaded.outputs
 
 
 def test_the_digest_of_the_solver_is_compared(tmp_path: Path) -> None:
