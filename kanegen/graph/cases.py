@@ -11,8 +11,8 @@ from typing import Final
 
 from kanegen.graph.derivatives import reachable
 from kanegen.graph.functions import Spline
-from kanegen.graph.identities import Residues
 from kanegen.graph.nodes import COMPARISONS, Node
+from kanegen.graph.residues import Residues
 
 _JUMPS: Final = frozenset({*COMPARISONS, "floor", "ceil"})
 """Operations that jump between values; their slopes are zero."""

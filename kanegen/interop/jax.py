@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.solve import Solver
+from kanegen.solve.values import by_name
 
 JACOBIANS: Final = {"t": "t", "y": "qus", "r": "r", "p": "p"}
 """The arguments of the JAX function, and those of the compiled Jacobians that it needs."""
@@ -34,7 +35,8 @@ def ode(solver: Solver) -> Callable[..., Any]:
     Returns
     -------
     function
-        ``t``: s. ``y`` (n_q + n_u + n_s,): coordinates, speeds, states. ``r`` (n_r,): inputs; None: their defaults.
+        ``t``: s. ``y`` (n_q + n_u + n_s,): coordinates, speeds, states. ``r``: inputs (n_r,), or a mapping from names
+        to values; inputs that it leaves open have the values of their laws, or their defaults; None leaves all open.
         ``p`` (n_p,): parameters in the order of ``description.parameters``; None: those of the solver. The result
         (n_q + n_u + n_s,) includes the stabilization of the solver. As usual in JAX, results that cannot be computed
         are NaN, and raise no error.
@@ -47,48 +49,62 @@ def ode(solver: Solver) -> Callable[..., Any]:
     """
     jax = _jax()
     host = _Host(solver)
-    rates = _differentiable(jax, host)
+    rates, laws = (_differentiable(jax, host, values) for values in (host.rates, host.laws))
 
     def function(t: Any, y: Any, r: Any = None, p: Any = None) -> Any:
         _require_doubles(jax)
-        given = {"t": t, "y": y, "r": host.inputs if r is None else r, "p": host.parameters if p is None else p}
-        host.require_values(r is None, p is None)
+        open_inputs, by_law = (r, ()) if host.gives_all(r) else host.beside_laws(jax.numpy, r)
+        given = {"t": t, "y": y, "r": open_inputs, "p": host.parameters if p is None else p}
+        if p is None:
+            host.require_parameters()
         arrays = {name: jax.numpy.asarray(value, dtype=np.float64) for name, value in given.items()}
         for name, array in arrays.items():
             if array.shape != host.shapes[name]:
                 advice = "; map a function over a batch with jax.vmap" if name != "t" and array.ndim > 1 else ""
                 raise SolveError(f"{name} has shape {array.shape}; expected {host.shapes[name]}{advice}")
+        if by_law:
+            places = [list(host.description.laws).index(slot) for slot in by_law]
+            values = laws(*arrays.values())[np.array(places)]
+            arrays["r"] = arrays["r"].at[np.array(by_law)].set(values)
         return rates(*arrays.values())
 
     return function
 
 
-def _differentiable(jax: Any, host: _Host) -> Any:
+def _differentiable(jax: Any, host: _Host, traced: _Traced) -> Any:
     """The JAX function of four arrays, with the rule of its derivatives."""
 
-    def call(function: Callable[..., Array], shape: tuple[int, ...], primals: Any) -> Any:
+    def call(names: tuple[str, ...], shape: tuple[int, ...], primals: Any) -> Any:
         result = jax.ShapeDtypeStruct(shape, np.float64)
-        return jax.pure_callback(function, result, *primals, vmap_method="expand_dims")
+        return jax.pure_callback(partial(host.evaluated, names, shape), result, *primals, vmap_method="expand_dims")
 
-    rates: Any = jax.custom_jvp(lambda *primals: call(host.rates, host.shapes["y"], primals))
+    function: Any = jax.custom_jvp(lambda *primals: call((traced.name,), traced.shape, primals))
 
     def rule(primals: Any, tangents: Any) -> Any:
-        change = jax.numpy.zeros(host.shapes["y"])
+        change = jax.numpy.zeros(traced.shape)
         for name, tangent in zip(JACOBIANS, tangents, strict=True):
             if not isinstance(tangent, jax.custom_derivatives.SymbolicZero) and host.shapes[name] != (0,):
-                J = call(partial(host.jacobian, name), (*host.shapes["y"], *host.shapes[name]), primals)
+                J = call(host.slopes(traced, name), (*traced.shape, *host.shapes[name]), primals)
                 change = change + (J * tangent if name == "t" else J @ tangent)
-        return rates(*primals), change
+        return function(*primals), change
 
-    rates.defjvp(rule, symbolic_zeros=True)
-    return rates
+    function.defjvp(rule, symbolic_zeros=True)
+    return function
+
+
+class _Traced(NamedTuple):
+    """A compiled function, the first part of the names of its Jacobians, and the shape of its values."""
+
+    name: str
+    slopes: str
+    shape: tuple[int]
 
 
 class _Host:
     """Evaluates a solver for arrays with leading dimensions of a batch; a dimension of size 1 applies to all of it.
 
-    ``shapes``: of the arguments without these dimensions. ``inputs``, ``parameters``: the values by default, NaN where
-    there is none.
+    ``shapes``: of the arguments without these dimensions. ``parameters``: the values by default, NaN where there is
+    none. ``rates``, ``laws``: the functions that are differentiated.
     """
 
     def __init__(self, solver: Solver) -> None:
@@ -101,38 +117,49 @@ class _Host:
             "t": (),
             **{name: (n,) for name, n in zip("yrp", sizes, strict=True)},
         }
-        self.inputs: Array = np.array([np.nan if x.default is None else x.default for x in d.input_slots], dtype=float)
         values = solver.parameters.values()
         self.parameters: Array = np.array([np.nan if x is None else x for x in values], dtype=float)
-        self.rhs = solver._rhs_name
+        self.rates = _Traced(solver._rhs_name, "jacobian", (sizes[0],))
+        self.laws = _Traced("laws", "laws", (len(d.laws),))
         self._function = lru_cache(REMEMBERED)(self._prepared)
-        for name in self._names("y"):
+        for name in self.slopes(self.rates, "y"):
             if name not in d.functions:
                 solver._functions.get(name)  # raises the error with the reason
 
-    def require_values(self, by_default: bool, parameters_by_default: bool) -> None:
-        """Raise `SolveError` if an input or parameter has no value by default."""
+    def gives_all(self, r: Any) -> bool:
+        """Whether ``r`` is an array of all inputs."""
+        return r is not None and not isinstance(r, Mapping)
+
+    def beside_laws(self, numpy: Any, r: Mapping[Any, Any] | None) -> tuple[Any, tuple[int, ...]]:
+        """The inputs (n_r,) from values by name and defaults, zero where laws give them, and the slots of these.
+
+        Raises `SolveError` for inputs without a value.
+        """
+        d, functions = self.description, self.solver._functions
+        named = by_name(r or {}, d.inputs, "input")
+        try:
+            known, slots = functions.beside_laws((self.rates.name,), r and dict.fromkeys(named, 0.0))
+        except SolveError as error:
+            raise SolveError(f"the JAX function of {d.name!r}: {error}") from None
+        array = numpy.asarray(known)
+        for name, value in named.items():
+            array = array.at[d.inputs.index(name)].set(value)
+        return array, slots
+
+    def require_parameters(self) -> None:
+        """Raise `SolveError` if a parameter has no value by default."""
         d = self.description
-        for wanted, values, names, advice in (
-            (by_default, self.inputs, d.inputs, "pass r=, or give each Input a default"),
-            (parameters_by_default, self.parameters, d.parameters, "pass p=, or use solver.with_parameters"),
-        ):
-            missing = [name for name, x in zip(names, values, strict=True) if np.isnan(x)]
-            if wanted and missing:
-                raise SolveError(f"the JAX function of {d.name!r} needs values of {', '.join(missing)}: {advice}")
+        missing = [name for name, x in zip(d.parameters, self.parameters, strict=True) if np.isnan(x)]
+        if missing:
+            raise SolveError(
+                f"the JAX function of {d.name!r} needs values of {', '.join(missing)}: pass p=, or use "
+                "solver.with_parameters"
+            )
 
-    def rates(self, t: Array, y: Array, r: Array, p: Array) -> Array:
-        """y' (..., n)."""
-        return self._evaluated((self.rhs,), self.shapes["y"], t, y, r, p)
-
-    def jacobian(self, argument: str, t: Array, y: Array, r: Array, p: Array) -> Array:
-        """The derivatives (..., n, m) of y' with respect to an argument, (..., n) for the time."""
-        return self._evaluated(self._names(argument), (*self.shapes["y"], *self.shapes[argument]), t, y, r, p)
-
-    def _names(self, argument: str) -> tuple[str, ...]:
-        """The compiled functions of the Jacobian, column by column."""
+    def slopes(self, traced: _Traced, argument: str) -> tuple[str, ...]:
+        """The compiled functions of the Jacobian in an argument, column by column."""
         present = {"s": self.description.states, "r": self.description.inputs, "p": self.description.parameters}
-        return tuple(f"jacobian_{letter}" for letter in JACOBIANS[argument] if present.get(letter, True))
+        return tuple(f"{traced.slopes}_{letter}" for letter in JACOBIANS[argument] if present.get(letter, True))
 
     def _prepared(self, key: bytes, name: str) -> Callable[..., Any]:
         """The compiled function of this name with the parameters (n_p,) in ``key``."""
@@ -142,7 +169,8 @@ class _Host:
         function: Callable[..., Any] = solver._functions.get(name).value
         return function
 
-    def _evaluated(self, names: tuple[str, ...], shape: tuple[int, ...], *arguments: Array) -> Array:
+    def evaluated(self, names: tuple[str, ...], shape: tuple[int, ...], *arguments: Array) -> Array:
+        """Values of functions side by side, (..., *shape), at (t, y, r, p) with leading dimensions of a batch."""
         t, y, r, p = (np.asarray(x, dtype=float) for x in arguments)
         if y.ndim == 1:
             return self._values(names, shape, p, t, y, r)

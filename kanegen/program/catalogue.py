@@ -78,7 +78,11 @@ def _jacobians() -> Iterator[Entry]:
     for kind, (what, arguments) in JACOBIANS.items():
         for argument in arguments:
             text = f"derivatives of {what} with respect to the {ARGUMENT_NAMES[argument]}"
-            requested = kind in ("outputs", "contacts") or (kind == "jacobian" and argument in ("r", "p", MULTIPLIER))
+            requested = (
+                kind in ("outputs", "contacts")
+                or argument == "p"
+                or (kind == "jacobian" and argument in ("r", MULTIPLIER))
+            )
             yield Entry(f"{kind}_{argument}", text, group="jacobians", on_request=requested, derives=True)
 
 
@@ -94,7 +98,7 @@ JACOBIANS: Final = {
     "jacobian": ("q' and u'", ("q", "u", "s", "r", "p", "t", MULTIPLIER)),
     "residuals": ("the residuals", ("q", "u", "r")),
     "outputs": ("the outputs", ("q", "u", "s", "r", MULTIPLIER)),
-    "laws": ("the feedback laws", ("q", "u", "s", "r", "t")),
+    "laws": ("the feedback laws", ("q", "u", "s", "r", "p", "t")),
     "contacts": (_CONTACTS, ("q", "u", "s", "r", "t", MULTIPLIER)),
 }
 """Kinds of Jacobians: what is differentiated, and in which arguments."""

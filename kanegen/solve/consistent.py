@@ -75,20 +75,31 @@ class Guess:
 
 
 def make_consistent(
-    functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any, fixed: str | Iterable[Any], tolerance: float
+    functions: CompiledFunctions,
+    t: float,
+    q: Any,
+    u: Any,
+    r: Any,
+    fixed: str | Iterable[Any],
+    tolerance: float,
+    s: Any = None,
 ) -> tuple[Array, Array]:
-    """Correct a state; see :meth:`kanegen.Solver.make_consistent`, whose arguments these are."""
+    """Correct a state; see :meth:`kanegen.Solver.make_consistent`, whose arguments these are.
+
+    The states ``s`` are read by laws only; elsewhere they are part of ``r``.
+    """
     description = functions.description
     fixed_indices = _fixed(fixed, (*description.coordinates, *description.speeds))
     positive(tolerance, "tolerance")
     if not description.constraints.levels:
-        state: tuple[Array, Array] = functions.module.checked_state(t, q, u, r)
+        given = functions.beside_laws((), r)[0] if isinstance(r, Mapping) else r
+        state: tuple[Array, Array] = functions.module.checked_state(t, q, u, given)
         return state
     functions, needed = _required(functions)
-    if r is None and not functions.inputs_read(needed).isdisjoint(description.laws):
+    if isinstance(r, Mapping) or (r is None and not functions.inputs_read(needed).isdisjoint(description.laws)):
         # Laws that constraints read depend on positions, which a second pass does not change any more.
         for _ in range(2):
-            inputs = functions.with_laws(needed, t, q, u, None, None)
+            inputs = functions.with_states(functions.with_laws(needed, t, q, u, r, s), s)
             q, u = make_consistent(functions, t, q, u, inputs, fixed, tolerance)
         return q, u
     residuals = functions.get("residuals")
@@ -166,14 +177,23 @@ def start_state(
         return given[0], given[1], states
     named = {**q.read(given[0]), **u.read(given[1])}
     own = {name: value for name, value in initial.items() if name in (*q.names, *u.names)}
-    inputs = None
-    if d.inputs:
-        needed = functions.inputs_read(["residuals", "position_level", "velocity_level", "displacements", "Q"])
-        source = run_inputs(functions.module, d, r, needed, functions.law_values)
-        if source.laws is not None and needed.isdisjoint(source.laws.slots):
-            source = source.without_laws or source
-        inputs = source.at(t) if needed or not source.of_state else None
+    inputs = inputs_of_constraints(functions, t, r)
     return *completed(functions, t, own | named, named or own, inputs, allowed), states
+
+
+def inputs_of_constraints(functions: CompiledFunctions, t: float, r: Any) -> Array | None:
+    """The inputs (n_r,) that the constraints read, before the state is known; ``r`` are the inputs of a run.
+
+    Raises `SolveError` if they depend on the state.
+    """
+    d = functions.description
+    if not d.inputs:
+        return None
+    needed = functions.inputs_read(["residuals", "position_level", "velocity_level", "displacements", "Q"])
+    source = run_inputs(functions.module, d, r, needed, functions.law_values)
+    if source.laws is not None and needed.isdisjoint(source.laws.slots):
+        source = source.without_laws or source
+    return source.at(t) if needed or not source.of_state else None
 
 
 def _with_missing(

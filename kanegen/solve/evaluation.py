@@ -132,6 +132,7 @@ class Evaluation:
         constraints = self.description.constraints
         if not constraints.levels:
             q, u, s = self._state(q, u, s)
+            r = self._functions.beside_laws((), r)[0] if isinstance(r, Mapping) else r
             checked, _ = self.extension.module.checked_state(t, q, u, self._functions.with_states(r, s))
             none = np.empty((*checked.shape[:-1], 0))
             return none, none.copy()

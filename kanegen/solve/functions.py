@@ -16,7 +16,6 @@ from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, NotBuiltError, SolveError
 from kanegen.program.catalogue import CATALOGUE, spec_of
 from kanegen.solve.values import (
-    advice_on_inputs,
     by_array,
     by_name,
     input_array,
@@ -183,7 +182,7 @@ class CompiledFunctions:
         if missing:
             raise SolveError(
                 f"{', '.join(listed)} need values of inputs or states without a default: {', '.join(missing)}; pass "
-                f"r= and s=, or {advice_on_inputs(self.description, missing)}"
+                "r= and s=, or give each Input a default"
             )
         return values
 
@@ -196,28 +195,50 @@ class CompiledFunctions:
     def _laws(self) -> Any:
         return self.get("laws")
 
-    @cached_property
-    def _law_slots(self) -> Array:
-        return np.array(list(self.description.laws), dtype=np.intp)
-
     def with_laws(self, names: Iterable[str], t: Any, q: Any, u: Any, r: Any, s: Any) -> Any:
-        """``r``; if it is None and one of the functions reads an input with a law, the inputs with the values of laws.
+        """The inputs with the values of the laws wherever ``r`` does not give them; an array ``r`` gives all inputs.
 
-        The result has a row for each state. Raises `SolveError` where one of the functions, or a law, reads an input
-        without a default.
+        None remains None if none of the functions reads an input with a law. Otherwise the result is an array, with a
+        row for each state. Raises `SolveError` for inputs with neither a value nor a law: of a mapping all of them, of
+        None those that one of the functions, or a law, reads.
         """
         listed = tuple(names)
+        if isinstance(r, Mapping):
+            others, slots = self.beside_laws(listed, r)
+            return others if not slots else self.laws_in(others, slots, self._law_values(t, q, u, others, s))
         if r is not None or self.inputs_read(listed).isdisjoint(self.description.laws):
             return r
-        return self.beside_laws(listed, np.asarray(self._laws.value(t, q, u, None, s)))
+        others, slots = self.beside_laws(listed, None)
+        return self.laws_in(others, slots, self._law_values(t, q, u, None, s))
 
-    def beside_laws(self, names: tuple[str, ...], values: Array) -> Array:
-        """The inputs (..., n_r) of these functions with the ``values`` of the laws (..., n)."""
-        others = self._beside_laws(names)
-        array: Array = np.empty((*values.shape[:-1], others.size))
+    def _law_values(self, t: Any, q: Any, u: Any, r: Any, s: Any) -> Array:
+        return np.asarray(self._laws.value(t, q, u, r, s))
+
+    def laws_in(self, others: Array, slots: Sequence[int], values: Array) -> Array:
+        """The inputs ``others`` (..., n_r) with those ``values`` of all laws (..., n) that belong to ``slots``."""
+        places = [list(self.description.laws).index(slot) for slot in slots]
+        array: Array = np.empty((*np.broadcast_shapes(others.shape[:-1], values.shape[:-1]), others.shape[-1]))
         array[:] = others
-        array[..., self._law_slots] = values
+        array[..., list(slots)] = values[..., places]
         return array
+
+    def beside_laws(self, names: tuple[str, ...], r: Mapping[Any, Any] | None) -> tuple[Array, tuple[int, ...]]:
+        """The inputs of these functions, (n_r,) or (N, n_r), with zeros where laws give them, and the slots of these.
+
+        A mapping replaces the laws of the inputs that it names. The rate of an input that it names has no law either,
+        because the law would be that of the other motion. Raises `SolveError` for inputs without a value.
+        """
+        if r is None:
+            return self._beside_laws(names), tuple(self.description.laws)
+        d = self.description
+        named = by_name(r, d.inputs, "input")
+        slots = tuple(slot for slot in d.laws if d.inputs[slot] not in named and not self._is_rate_of(slot, named))
+        zeros = {d.inputs[slot]: 0.0 for slot in slots}
+        return input_array(d, named | zeros, self._defaults), slots
+
+    def _is_rate_of(self, slot: int, named: Mapping[str, Any]) -> bool:
+        base = self.description.input_slots[slot].rate_of
+        return base is not None and (self.description.inputs[base] in named or self._is_rate_of(base, named))
 
     def _beside_laws(self, names: tuple[str, ...]) -> Array:
         """The inputs (n_r,) with the defaults that these functions read; those with a law are zero.
@@ -226,12 +247,12 @@ class CompiledFunctions:
         """
         if names not in self._beside:
             values = self._values_by_default(names)[: len(self.description.inputs)]
-            values[self._law_slots] = 0.0
+            values[list(self.description.laws)] = 0.0
             missing = [name for name, x in zip(self.description.inputs, values, strict=True) if np.isnan(x)]
             if missing:
                 raise SolveError(
-                    f"{', '.join(names)} need values of inputs without a default: {', '.join(missing)}; pass r=, or "
-                    "give each Input a default or a law"
+                    f"{', '.join(names)} need values of inputs without a default: {', '.join(missing)}; pass "
+                    f"r={{{missing[0]!r}: ...}}, or give each Input a default or a law"
                 )
             self._beside[names] = values
         return self._beside[names]
@@ -248,7 +269,7 @@ class CompiledFunctions:
         inputs = real_array(r, "r")
         if inputs.shape != (len(d.inputs),):
             raise SolveError(f"r has shape {inputs.shape}; expected ({len(d.inputs)},): {', '.join(d.inputs)}")
-        inputs[self._law_slots] = 0.0
+        inputs[list(d.laws)] = 0.0
         return inputs
 
     def with_states(self, r: Any, s: Any) -> Any:
@@ -367,7 +388,7 @@ class CompiledFunctions:
         if (problem := self.problem(name)) is not None:
             return refusal(self._error(name, problem))
         call: Callable[..., Any] = getattr(self.get(name), method)
-        if self.inputs_read([name]).isdisjoint(self.description.laws):
+        if not self.description.laws or name in _OTHER_SPEEDS:
             return call
         return self._ode_with_laws(name, call) if method == "ode" else self._call_with_laws(name, call)
 

@@ -14,7 +14,7 @@ from kanegen.errors import SolveError
 from kanegen.program.catalogue import group
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.values import input_array, numbers, one_state, require_none
+from kanegen.solve.values import by_name, input_array, numbers, one_state, require_none
 
 SERVO_FUNCTIONS: Final = tuple(name for name in group("servo") if name != "servo_gains")
 
@@ -84,16 +84,16 @@ class Controlled(Evaluation):
             values below 1e-9 relative to its terms (``Servo(damping=...)`` gives bounded controls there); if y
             contains the controls and does not determine them; for arguments of the wrong shape.
         """
-        return np.asarray(self._servo["control"](t, q, u, self._servo_inputs(y, r, s)))
+        return np.asarray(self._servo["control"](t, q, u, self._servo_inputs((t, q, u), y, r, s)))
 
     def servo_system(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
         """``(S, z)``, (n_psi, n_tau) and (n_psi,), of the equations ``S tau = z`` for the controls."""
-        inputs = self._servo_inputs(None, r, s)
+        inputs = self._servo_inputs((t, q, u), None, r, s)
         return self._servo["servo_matrix"](t, q, u, inputs), self._servo["servo_right_side"](t, q, u, inputs)
 
     def servo_residuals(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
         """psi (n_psi,) of the servo-constraints, and psi' of the holonomic ones; both vanish on the desired motion."""
-        values = self._servo["servo_residuals"](t, q, u, self._servo_inputs(None, r, s))
+        values = self._servo["servo_residuals"](t, q, u, self._servo_inputs((t, q, u), None, r, s))
         n_psi = len(self.description.servo.orders) if self.description.servo else 0
         return values[..., :n_psi], values[..., n_psi:]
 
@@ -101,7 +101,9 @@ class Controlled(Evaluation):
         """Whether the servo-constraints at this state are satisfied by unique controls, a family, or none."""
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
-        rank, residual, smallest, possible = self._servo["feasibility"](t, q, u, self._servo_inputs(None, r, s))
+        rank, residual, smallest, possible = self._servo["feasibility"](
+            t, q, u, self._servo_inputs((t, q, u), None, r, s)
+        )
         dimension = len(_controls(self.description)) - int(rank)
         kind = "none" if not possible else "family" if dimension else "unique"
         return Feasibility(kind, dimension, float(residual), float(smallest))
@@ -120,12 +122,15 @@ class Controlled(Evaluation):
         SolveError
             Also if the controls act on every degree of freedom, so that no such equations exist.
         """
-        rows = self._value("underactuation", t, q, u, self._servo_inputs(None, r, s))
+        rows = self._value("underactuation", t, q, u, self._servo_inputs((t, q, u), None, r, s))
         return Underactuation(rows[..., :-1].copy(), rows[..., -1].copy())
 
-    def _servo_inputs(self, y: Any, r: Any, s: Any) -> Any:
-        """All inputs, followed by the hidden inputs with y and s; missing inputs are zero or the defaults."""
+    def _servo_inputs(self, state: tuple[Any, Any, Any], y: Any, r: Any, s: Any) -> Any:
+        """All inputs, then the hidden inputs with y and s; missing ones follow laws, are the defaults or zero."""
         d = self.description
+        if d.laws and (r is None or isinstance(r, Mapping)):
+            unread = dict.fromkeys(d.input_names(_controls(d)), 0.0)
+            r = self._functions.with_laws((), *state, unread | by_name(r or {}, d.inputs, "input"), s)
         if isinstance(r, Mapping):
             known = dict.fromkeys(self._servo_missing, np.nan)
             defaults = [known.get(name, x) for name, x in zip(d.inputs, self._servo_defaults, strict=False)]

@@ -20,7 +20,13 @@ from kanegen.model.description import SystemDescription
 from kanegen.model.records import FrozenMapping
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
 from kanegen.solve.analysis.continuation import Continuable
-from kanegen.solve.consistent import completed, fixed_names, make_consistent, require_decay
+from kanegen.solve.consistent import (
+    completed,
+    fixed_names,
+    inputs_of_constraints,
+    make_consistent,
+    require_decay,
+)
 from kanegen.solve.contacts import Contacting
 from kanegen.solve.evaluation import Quantity, describe_quantities
 from kanegen.solve.feedback.limits import require_limits
@@ -216,15 +222,17 @@ class Solver(Contacting, Controlled, Continuable, Ensembles):
         """
         of_q, of_u, of_s = Variables.of(self.description)
         s = of_s.array({**self.initial, **of_s.read(s)}) if isinstance(s, Mapping) else s
-        r = self._functions.with_states(r, s)
+        if not isinstance(r, Mapping):
+            r, s = self._functions.with_states(r, s), None
         if not (by_array(q) and by_array(u)):
             known = {**self.initial, **of_q.read(q), **of_u.read(u)}
             if not known.keys() >= {*of_q.names, *of_u.names}:
                 kept = fixed_names(fixed, (*of_q.names, *of_u.names))
-                return completed(self._functions, t, known, kept, r, allowed=0.0)
+                inputs = inputs_of_constraints(self._functions, t, r) if isinstance(r, Mapping) else r
+                return completed(self._functions, t, known, kept, inputs, allowed=0.0)
             q, u = of_q.array(known), of_u.array(known)
         one_state(t, q, u, r, s)
-        return make_consistent(self._functions, t, q, u, r, fixed, tolerance)
+        return make_consistent(self._functions, t, q, u, r, fixed, tolerance, s)
 
     def partition(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Names, Names]:
         """Names of the dependent and independent speeds with which ``rhs`` is solved at this state.

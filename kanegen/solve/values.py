@@ -279,12 +279,6 @@ def _columns(values: Mapping[str, Any], names: Sequence[str], kind: str) -> Arra
     return np.stack(np.broadcast_arrays(*arrays), axis=-1)
 
 
-def advice_on_inputs(d: Description, missing: Sequence[str]) -> str:
-    """What else gives values to the inputs ``missing``, for messages: defaults, and laws where inputs are left out."""
-    laws = [d.inputs[slot] for slot in d.laws if d.inputs[slot] in missing]
-    return f"leave r out, so that the laws of {', '.join(laws)} act" if laws else "give each Input a default"
-
-
 def input_array(d: Description, given: Mapping[Any, Any], defaults: Array) -> Array:
     """Inputs (n_r,) from a mapping by name or symbol and defaults; with (N,) values of one input (N, n_r).
 
@@ -296,7 +290,7 @@ def input_array(d: Description, given: Mapping[Any, Any], defaults: Array) -> Ar
     if missing:
         raise SolveError(
             f"r gives no value of {', '.join(missing)}, inputs of the model {d.name!r} without a default: add them to "
-            f"r, or {advice_on_inputs(d, missing)}"
+            "r, or give each Input a default"
         )
     return _columns(known | named, d.inputs, "input")
 

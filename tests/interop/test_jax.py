@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import feedback_models as feedback
 import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
+from feedback_models import F, G, particle
 from messages import raises
 from systems import initial, model_of
 
@@ -17,6 +19,7 @@ import kanegen as kg
 
 pytestmark = pytest.mark.target
 jax = pytest.importorskip("jax")
+TIME = me.dynamicsymbols._t
 
 MODELS = ("lqr_cart_pole", "slider_crank", "dc_motor_arm", "rheonomic_particle")
 """Inputs; loops; states; constraints that depend on time."""
@@ -134,8 +137,6 @@ def test_refusals() -> None:
     f = kg.interop.jax.ode(solver)
     with raises(kg.SolveError, "(2, 4)", "(4,)", "jax.vmap"):
         f(t, np.array([y, y]), r)
-    with raises(kg.SolveError, "r=", "F"):
-        f(t, y)
     with raises(kg.SolveError, "Jacobians", "functions="):
         kg.interop.jax.ode(kg.build(model_of("lqr_cart_pole")))
     with raises(kg.SolveError, "bouncing_ball", "contacts"):
@@ -163,3 +164,35 @@ def test_refusals() -> None:
     for refused in (lambda: kg.interop.jax.ode(solver), lambda: f(t, y, r)):
         with raises(kg.SolveError, "32", "jax.config.update('jax_enable_x64', True)"):
             refused()
+
+
+def test_laws_give_their_inputs_wherever_r_does_not() -> None:
+    """Beside an input without a law: values, and derivatives in all arguments, in the gain of the law too."""
+    x, y, v, k = feedback.x, feedback.y, feedback.v, feedback.k
+    inputs = [kg.Input(F, law=-k * x - v * sm.cos(TIME) + G * y), kg.Input(G)]
+    solver = kg.build(particle((F + G, G - y), inputs=inputs, parameters={k: 3.0}), functions="all")
+    f, rng = kg.interop.jax.ode(solver), np.random.default_rng(4)
+    z = rng.normal(size=4)
+
+    def by_hand(t: Any, y: Any, pull: Any, gain: Any) -> Any:
+        force = -gain * y[0] - y[2] * jax.numpy.cos(t) + pull * y[1]
+        return jax.numpy.array([y[2], y[3], (force + pull) / 2, (pull - y[1]) / 2])
+
+    def compiled(t: Any, y: Any, pull: Any, gain: Any) -> Any:
+        return f(t, y, {"G": pull}, jax.numpy.array([gain]))
+
+    at = (0.7, z, 0.2, 3.0)
+    np.testing.assert_allclose(compiled(*at), by_hand(*at), rtol=1e-13)
+    np.testing.assert_allclose(f(0.7, z, {G: 0.2}), solver.ode(0.7, z, {"G": 0.2}), rtol=1e-13)
+    np.testing.assert_allclose(f(0.7, z, [1.0, 0.2]), solver.ode(0.7, z, [1.0, 0.2]), rtol=1e-13)
+    for argument in range(4):
+        slopes = [jax.jacfwd(g, argument)(*at) for g in (compiled, by_hand)]
+        np.testing.assert_allclose(*slopes, rtol=1e-12, atol=1e-12)
+    rows = jax.vmap(compiled, (None, 0, 0, None))(0.7, np.array([z, 2 * z]), np.array([0.2, 0.3]), 3.0)
+    np.testing.assert_allclose(rows[1], by_hand(0.7, 2 * z, 0.3, 3.0), rtol=1e-13)
+    for r in (None, {"F": 1.0}):
+        with raises(kg.SolveError, "r=", "G") if r is None else raises(kg.SolveError, "G"):
+            f(0.7, z, r)
+    t, start, _, _ = arguments("lqr_cart_pole")  # its only input has a law
+    alone = solver_of("lqr_cart_pole")
+    np.testing.assert_allclose(kg.interop.jax.ode(alone)(t, start), alone.ode(t, start), rtol=1e-13)

@@ -233,7 +233,7 @@ class Batching(Evaluation):
             found = evaluate_contiguous(route, (t, q, u), out, shapes)
             if found is not None:
                 return found
-        if r is None and route.reads_laws:
+        if route.reads_laws if r is None else self.description.laws and isinstance(r, Mapping):
             r = self._law_inputs(name, state, parameters, threads)
         arguments = read_arguments(route, t, q, u, r, s, varied)
         arrays = output_arrays(out, shapes, arguments)
@@ -243,10 +243,13 @@ class Batching(Evaluation):
 
     def _law_inputs(self, name: str, state: tuple[Any, ...], parameters: Any, threads: int) -> Array:
         """The inputs (N, n_r) of a function with the values of the feedback laws."""
-        t, q, u, _, s = state
-        shape = (len(self.description.laws),)
-        arrays, _ = self._batch("laws", {"laws": shape}, (t, q, u, None, s), parameters, None, threads)
-        return self._functions.beside_laws((name,), arrays[0])
+        t, q, u, r, s = state
+        others, slots = self._functions.beside_laws((name,), r)
+        if not slots:
+            return others
+        shape, inputs = (len(self.description.laws),), None if r is None else others
+        arrays, _ = self._batch("laws", {"laws": shape}, (t, q, u, inputs, s), parameters, None, threads)
+        return self._functions.laws_in(others, slots, arrays[0])
 
 
 @dataclass(frozen=True)
