@@ -43,7 +43,7 @@ typedef struct {
   kg_real *g;    /* guards at the end of the last step, or at the event, before anything happens there */
 
   int *side;      /* sign of each guard before the next step; 0: on the surface */
-  int *came;      /* sign from which a guard on the surface has jumped there; 0: it has not */
+  int *came;      /* how a guard has come to the surface (kg_zeros) */
   int *restless;  /* whether the last step had to be divided for a guard; 1 before the first step */
   int any_costly;
   int watched;    /* calls of kg_finder_watch() since the last step */
@@ -216,7 +216,7 @@ static inline int kg_finder_land(kg_finder *f, const kg_stepper *s, int i, const
   if (KG_ABS(after[i] - f->g[i]) <= noise) {
     /* It has not jumped. If it had its event, it is on the surface, or beyond. */
     f->side[i] = !fired ? before : fired == KG_TOUCH || sign == before ? 0 : sign;
-    f->came[i] = fired ? 0 : f->came[i];
+    f->came[i] = fired == KG_CROSSING ? KG_CROSSED : fired ? 0 : f->came[i];
     return 0;
   }
   if (before == 0 && !fired) {

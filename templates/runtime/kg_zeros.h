@@ -28,6 +28,9 @@ extern "C" {
 #define KG_RISING 1
 #define KG_CONDITION 2
 
+/* It is on the surface because it has just crossed it. */
+#define KG_CROSSED 2
+
 /* What was found. */
 #define KG_NOTHING 0
 #define KG_CROSSING 1 /* the sign changes between a and b */
@@ -51,7 +54,7 @@ typedef struct {
   void *context;
   int rule;         /* KG_FALLING ... KG_CONDITION */
   int side;         /* sign before the present piece; 0: on the surface g = 0, which it can leave */
-  int came;         /* sign from which it has jumped to the surface; 0: it has not */
+  int came;         /* how it has come to the surface: the sign from which it jumped there, KG_CROSSED, or 0 */
   kg_real noise;    /* values below this count as zero */
   kg_real unit;     /* extrema closer to zero than this are touches */
   kg_real flat;     /* what is on the surface and ends a piece closer than this, after no more than */
@@ -186,7 +189,7 @@ static inline int kg_zeros_leaves(const kg_zeros *s, const kg_real *b, kg_real m
 /* The function leaves the surface with this sign: an event if it jumped there from the other one. */
 static inline int kg_zeros_leave(kg_zeros *s, const kg_piece *piece, int side, kg_found *found) {
   const int came = s->came;
-  if (side * came < 0 && kg_zeros_counts(s, came)) {
+  if (came != KG_CROSSED && side * came < 0 && kg_zeros_counts(s, came)) {
     s->side = came;
     return kg_zeros_report(found, KG_CROSSING, piece->a, piece->g[0], piece->a, piece->g[0]);
   }
@@ -202,10 +205,11 @@ static inline int kg_zeros_surface(kg_zeros *s, const kg_piece *piece, int final
   for (int k = 0; k < KG_ZEROS_VALUES; ++k) {
     flat = flat && KG_ABS(piece->g[k]) <= (k == 4 ? s->flat : KG_MAX(s->flat, s->swing));
   }
-  if (flat) {
+  kg_zeros_enclose(piece->g, b);
+  /* Not one that crosses zero so fast that it would go further than that: it returns within the piece. */
+  if (flat && !(s->came == KG_CROSSED && KG_C(4.0) * KG_ABS(b[1] - b[0]) > s->flat)) {
     return KG_ZEROS_CLEAR;
   }
-  kg_zeros_enclose(piece->g, b);
   margin = kg_zeros_margin(piece->g, b);
   for (int side = -1; side <= 1; side += 2) {
     if (kg_zeros_leaves(s, b, margin, side)) {
