@@ -56,12 +56,13 @@ typedef struct {
   kg_real *lowest;  /* of the costly guards at the stages of the last step */
   kg_real *highest;
   kg_real *excursion; /* largest magnitudes since the last event */
+  kg_real *largest;   /* and in the run */
   kg_real *scratch;
   kg_real *y;
 } kg_finder;
 
 /* Lengths of the workspaces: kg_real, int, kg_found. */
-static inline size_t kg_finder_work(int n, int n_y) { return 12 * (size_t)n + (size_t)n_y; }
+static inline size_t kg_finder_work(int n, int n_y) { return 13 * (size_t)n + (size_t)n_y; }
 static inline size_t kg_finder_integers(int n) { return 4 * (size_t)n; }
 
 static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, kg_found *found) {
@@ -80,13 +81,14 @@ static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, 
   f->highest = work + 9 * n;
   f->scratch = work + 10 * n;
   f->excursion = work + 11 * n;
-  f->y = work + 12 * n;
+  f->largest = work + 12 * n;
+  f->y = work + 13 * n;
   f->any_costly = 0;
   f->watched = 0;
   for (ptrdiff_t i = 0; i < n; ++i) {
     f->side[i] = f->fired[i] = f->came[i] = 0;
     f->restless[i] = 1;
-    f->rounding[i] = KG_C(0.0);
+    f->rounding[i] = f->largest[i] = KG_C(0.0);
   }
 }
 
@@ -99,6 +101,7 @@ static inline void kg_finder_begin(kg_finder *f) {
   f->any_costly = 0;
   for (int i = 0; i < f->n; ++i) {
     f->any_costly = f->any_costly || kg_finder_is_costly(f, i);
+    f->largest[i] = KG_MAX(f->largest[i], f->excursion[i]);
     f->excursion[i] = KG_C(0.0);
   }
 }
