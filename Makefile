@@ -3,6 +3,7 @@
 # make test-sympy    the models of SymPy's own test suite against kanegen (about two minutes; see docs/sympy.md)
 # make test-targets    further compilers and sanitizers; emitted code in other hosts: analyzers, emulators of microcontrollers, FMI, CasADi,
 #                      JAX (see docs/standalone.md); pages in a browser; sweeps on clusters
+# make test-campaigns    the generators of random models, motions, events and damaged files at full size (see docs/verification.md)
 # make lint    ruff and mypy --strict
 # make pictures    the pictures of the examples in docs/plots, and the outputs of docs/tour.ipynb
 # make bench-pages    the times that pages of animations take in a browser (see docs/animation.md)
@@ -19,7 +20,7 @@ PEERS_RESULTS ?= build/peers.json
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-sympy test-targets lint format bench bench-pages bench-peers pictures clean
+.PHONY: demo test test-sympy test-targets test-campaigns lint format bench bench-pages bench-peers pictures clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python build_examples/rolling_disk.py
@@ -33,6 +34,9 @@ test-sympy: $(VENV)/dev.stamp
 
 test-targets: $(VENV)/targets.stamp
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "target and not timing"
+
+test-campaigns: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m campaign
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kanegen.emission.project import emit as emit
     from kanegen.errors import BuildError as BuildError
     from kanegen.errors import DerivationError as DerivationError
+    from kanegen.errors import FileError as FileError
     from kanegen.errors import KanegenError as KanegenError
     from kanegen.errors import ModelError as ModelError
     from kanegen.errors import ModelWarning as ModelWarning
@@ -75,6 +76,7 @@ _NAMES: Final = {
     "kanegen.errors": (
         "BuildError",
         "DerivationError",
+        "FileError",
         "KanegenError",
         "ModelError",
         "ModelWarning",

@@ -1,4 +1,4 @@
-"""Numbers that the C runtime and Python share: statuses, contact modes, contact laws, paradoxes, kinds of events.
+"""Numbers that C and Python share: statuses, modes and laws of contacts, kinds of events, shapes of switches ...
 
 This module is their only definition: ``kg_codes.h`` is generated from these tables, C code uses its ``KG_...`` names,
 and Python code uses the members of the enumerations.
@@ -58,6 +58,11 @@ class Status(Code):
         "the run has stopped at a time requested by the host (kg_hybrid.h)",
     )
     TERMINATED = (6, "a terminal event ended the run", "an event ended the run")
+    REJECTED = (
+        7,
+        "the step is repeated with a smaller size",
+        "a step was withdrawn; a shorter one is to follow (kg_stepper_cut)",
+    )
     SINGULAR = (
         -1,
         "the matrix to be solved is singular to working precision: look for redundant constraints "
@@ -188,3 +193,11 @@ class EventKind(Code):
     REMOVED = (9, "removed")
     RESTS = (10, "rests", "infinitely many impacts accumulate (Zeno)")
     PARADOX = (11, "paradox", "friction has no solution with finite forces: an impulse or a compliant law follows")
+
+
+class SwitchShape(Code):
+    """How a function of time that switches something depends on it (kg_switches.h)."""
+
+    AFFINE = (0, "affine")
+    PIECES = (1, "pieces", "affine between the instants of the switches before it")
+    CURVED = (2, "curved")

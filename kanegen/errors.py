@@ -87,6 +87,10 @@ class SolveError(KanegenError, RuntimeError):
     """The equations cannot be evaluated or integrated for this state or argument."""
 
 
+class FileError(SolveError, OSError):
+    """A file that cannot be read or written, is damaged, or has another format than its name or its use says."""
+
+
 class VerificationError(KanegenError, AssertionError):
     """Equations or compiled code violate an identity or a principle; ``report`` is the table of checks, or None."""
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from kanegen.display import escape
-from kanegen.errors import SolveError
 from kanegen.paths import require_writable
+from kanegen.writing import written
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +27,11 @@ class Page:
     def save(self, path: Any) -> Path:
         """Write the page to the file ``path``, which is replaced if it exists; returns the path.
 
-        Raises `SolveError` if ``path`` is no path or cannot be written.
+        Raises `SolveError` if ``path`` is no path, `FileError` if it cannot be written; an earlier file stays.
         """
         target = require_writable(path)
-        try:
-            target.write_text(self.html, encoding="utf-8", errors="replace")  # names can contain surrogates
-        except OSError as error:
-            raise SolveError(f"the page {target} cannot be written: {error.strerror or error}") from error
+        with written(target, "the page") as file:
+            file.write(self.html.encode("utf-8", errors="replace"))  # names can contain surrogates
         return target
 
     def _repr_html_(self) -> str:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from kanegen.errors import SolveError, brief
+from kanegen.errors import FileError, SolveError, brief
 
 
 def file_path(given: Any, what: str = "path") -> Path:
@@ -22,16 +22,19 @@ def file_path(given: Any, what: str = "path") -> Path:
 
 
 def require_writable(path: Any, what: str = "the page") -> Path:
-    """The path of a file that can be written. Raises `SolveError` that says why it cannot, before any work is done.
+    """The path of a file that can be written. Raises `FileError` that says why it cannot, before any work is done.
 
     ``what`` names the file in the message.
     """
     target = file_path(path)
     named = f"{what} {target}"
     if target.is_dir():
-        raise SolveError(f"{named} cannot be written: it is a folder; give the name of a file")
+        raise FileError(f"{named} cannot be written: it is a folder; give the name of a file")
     if not target.parent.is_dir():
-        raise SolveError(f"{named} cannot be written: there is no folder {target.parent}")
-    if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise SolveError(f"{named} cannot be written: no permission; choose another folder")
+        raise FileError(f"{named} cannot be written: there is no folder {target.parent}")
+    # A file is replaced by one that is written beside it; devices and pipes are not.
+    regular = target.is_file() or not target.exists()
+    needed = [*([target] if target.exists() else []), *([target.resolve().parent] if regular else [])]
+    if not all(os.access(each, os.W_OK) for each in needed):
+        raise FileError(f"{named} cannot be written: no permission; choose another folder")
     return target

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kanegen.backends.cython import processes, toolchain
-from kanegen.codegen.sources import write_files
+from kanegen.writing import write_files
 
 FAST = ("-std=c99", "-fPIC", "-O3", "-march=native")
 

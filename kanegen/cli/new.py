@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import os
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from jinja2 import Environment, StrictUndefined
 
 from kanegen.cli.arguments import print_line
 from kanegen.resources import template_folder
+from kanegen.writing import reason, replacing
 
 
 @click.command()
@@ -25,12 +27,12 @@ def new(name: str) -> None:
             f"NAME is {name!r}; expected a Python name, such as my_robot: ASCII letters, digits and _, no keyword"
         )
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(model_text(path.stem))
-    except FileExistsError:
-        raise click.ClickException(f"{path} exists already; choose another name or remove the file") from None
+        if os.path.lexists(path):
+            raise click.ClickException(f"{path} exists already; choose another name or remove the file")
+        with replacing(path) as file:
+            file.write(model_text(path.stem).encode())
     except OSError as error:
-        raise click.ClickException(f"{path} cannot be written: {error.strerror}") from error
+        raise click.ClickException(f"{path} cannot be written: {reason(error)}") from error
     print_line(f"{path} written. Next: kanegen run {path}")
 
 

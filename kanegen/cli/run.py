@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,10 +36,12 @@ from kanegen.pipeline import build
 from kanegen.solve import Solution, Solver
 from kanegen.solve.feedback.closed_loop import own_inputs
 from kanegen.solve.inputs import run_inputs
+from kanegen.solve.solution.formats import FORMATS, checked, save
 from kanegen.solve.solution.overview import event_table
 from kanegen.solve.solution.tables import require
 from kanegen.solve.values import TIME, by_name, number
 from kanegen.view.animation import require_viewer
+from kanegen.writing import written
 
 
 @dataclass(frozen=True)
@@ -137,13 +139,10 @@ def run(
 
     Values of --start replace those of the file; constraints determine or correct the others.
     """
-    if output is not None and output.suffix not in WRITERS:
-        raise click.UsageError(f"--output {output}: expected a name that ends in {' or '.join(WRITERS)}")
+    if output is not None and output.suffix.lower() not in FORMATS:
+        raise click.UsageError(f"--output {output}: expected a name that ends in {' or '.join(FORMATS)}")
     if output is not None:
-        require_writable(output, "--output")
-    if output is not None and output.suffix == ".parquet":
-        for package in ("pandas", "pyarrow"):
-            require(package, f"--output {output}")
+        checked(output, "--output")
     if plot is not None:
         check_figure(plot)
     if html is not None:
@@ -155,7 +154,7 @@ def run(
     if motion.solution.events:
         console.print(event_table(motion.solution.events).rich())
     if output is not None:
-        WRITERS[output.suffix](output, motion)
+        save(motion.solution, output, "--output")
         print_line(f"written: {output}")
     if plot is not None:
         _draw(plot, motion)
@@ -273,34 +272,6 @@ def _summary(motion: _Motion) -> Table:
     return table
 
 
-def _write_csv(path: Path, motion: _Motion) -> None:
-    table = np.column_stack((motion.solution.t, motion.values))
-    np.savetxt(path, table, delimiter=",", header=",".join(["t", *motion.names]), comments="", fmt="%.17g")
-
-
-def _write_npz(path: Path, motion: _Motion) -> None:
-    solution = motion.solution
-    arrays: dict[str, Any] = {"t": solution.t, "q": solution.q, "u": solution.u, "s": solution.s}
-    np.savez(path, names=np.array(motion.names), controls=motion.controls, **arrays)
-
-
-def _write_netcdf(path: Path, motion: _Motion) -> None:
-    motion.solution.save(path)
-
-
-def _write_parquet(path: Path, motion: _Motion) -> None:
-    motion.solution.to_dataframe().to_parquet(path)
-
-
-WRITERS: dict[str, Callable[[Path, _Motion], None]] = {
-    ".csv": _write_csv,
-    ".nc": _write_netcdf,
-    ".npz": _write_npz,
-    ".parquet": _write_parquet,
-}
-"""How to write the files of ``--output``, by their suffix."""
-
-
 def check_figure(path: Path) -> None:
     """Raise an error for a figure that cannot be written, before the integration."""
     require("matplotlib", f"--plot {path}", "plot")
@@ -320,4 +291,5 @@ def _draw(path: Path, motion: _Motion) -> None:
     axes = motion.solution.plot(ax=figure)
     figure.set_size_inches(9.0, 1.0 + 1.9 * len(axes))
     figure.suptitle(motion.file.model.name)
-    figure.savefig(path, dpi=120)
+    with written(path, "--plot") as file:
+        figure.savefig(file, format=path.suffix.removeprefix("."), dpi=120)

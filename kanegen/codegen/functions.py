@@ -365,6 +365,7 @@ AXES: Final[Mapping[str, tuple[str, ...]]] = {
     "jacobian_s": (DERIVATIVES, STATES),
     "state_rates": (STATES,),
     "resets": ("events", STATES),
+    "switches": ("switches", "value and rate"),
     "jacobian_r": (DERIVATIVES, "inputs"),
     "jacobian_p": (DERIVATIVES, "parameters"),
     **dict.fromkeys(("Q", "M"), (SPEEDS, SPEEDS)),

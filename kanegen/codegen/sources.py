@@ -16,9 +16,10 @@ from typing import Any, Final
 
 from kanegen.codegen.kept import TEXTS
 from kanegen.codegen.methods.table import IMPLICIT, NAMES
-from kanegen.codes import CONTACT_GUARDS, REGULARIZED, ContactLaw, EventKind, Mode, Paradox, Status
-from kanegen.errors import BuildError
+from kanegen.codes import CONTACT_GUARDS, REGULARIZED, ContactLaw, EventKind, Mode, Paradox, Status, SwitchShape
+from kanegen.errors import BuildError, FileError
 from kanegen.resources import template_folder
+from kanegen.writing import reason, replace_files
 
 _STEM = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DIGEST = re.compile(r"[0-9a-f]{16,128}")
@@ -68,8 +69,14 @@ class Sources:
             raise BuildError(f"no generated file is called {path!r}; there are {', '.join(self.files)}") from None
 
     def write(self, folder: Path) -> None:
-        """Write every file below ``folder``, which is created if it is missing, with Unix line ends."""
-        write_files(self.files, folder)
+        """Write all files below ``folder``, or none; it is created if it is missing. Line ends are those of Unix.
+
+        Raises `FileError` if they cannot be written.
+        """
+        try:
+            replace_files(self.files, folder)
+        except OSError as error:
+            raise FileError(f"the sources cannot be written into {folder}: {reason(error)}") from error
 
     def __reduce__(self) -> tuple[type[Sources], tuple[str, str, dict[str, str]]]:
         # A mappingproxy does not pickle, and a Solver pickles with its sources.
@@ -77,14 +84,6 @@ class Sources:
 
     def __hash__(self) -> int:
         return hash((self.name, self.digest, tuple(self.files.items())))
-
-
-def write_files(files: Mapping[str, str], folder: Path) -> None:
-    """Write texts below ``folder`` by relative path, UTF-8 with Unix line ends."""
-    for path, text in files.items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8", newline="\n")
 
 
 def text_digest(parts: Iterable[str]) -> str:
@@ -178,6 +177,7 @@ def _rendered_headers(names: tuple[str, ...]) -> dict[str, str]:
         laws=list(ContactLaw),
         paradoxes=list(Paradox),
         kinds=list(EventKind),
+        shapes=list(SwitchShape),
     )
     texts = (
         codes,

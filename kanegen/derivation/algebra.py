@@ -47,15 +47,6 @@ class Pivot:
         return graph.apply("lt", graph.const(threshold) * scale, graph.apply("abs", self.value))
 
 
-def solve_linear(
-    matrix: Sequence[Sequence[Node]], right: Sequence[Sequence[Node]], magnitudes: Magnitudes
-) -> list[list[Node]]:
-    """X of ``matrix X = right`` for a square matrix; ZeroDivisionError if it is singular at the random states."""
-    n = len(matrix)
-    reduced, _, row_of = eliminate(matrix, right, magnitudes, range(n))
-    return [reduced[row_of[column]][n:] for column in range(n)]
-
-
 def eliminate(
     matrix: Sequence[Sequence[Node]], right: Sequence[Sequence[Node]], magnitudes: Magnitudes, columns: Iterable[int]
 ) -> tuple[list[list[Node]], list[Pivot], dict[int, int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from kanegen.derivation.algebra import Pivot, eliminate
 from kanegen.derivation.geometry.system import System
 from kanegen.errors import BuildError, DerivationError, ModelError
-from kanegen.graph import Graph, Node, evaluate, gradient
+from kanegen.graph import Graph, Node, evaluate, gradient, substitute
 from kanegen.graph.ranks import RANK_TOLERANCE, off_span
 from kanegen.model.expressions import symbol_name
 
@@ -260,21 +259,19 @@ def _missing_norms(system: System, positions: Sequence[Node], rows: Sequence[Seq
     ``positions`` are phi of the user's holonomic constraints, ``rows`` J of all constraints. A norm that only the
     constraints conserve is no invariant; ModelError if neither they nor the kinematical equations conserve it.
     """
-    slots = {symbol: k for k, symbol in enumerate(system.model.coordinates)}
-    for group in system.model.euler_parameters:
-        index = [slots[symbol] for symbol in group]
-        states = [_on_sphere(state, index) for state in system.states]
-
-        def vanishes(node: Node, states: Sequence[dict[str, list[float]]] = states) -> bool:
-            return all(abs(evaluate([node], state)[0]) <= RANK_TOLERANCE for state in states)
-
-        norm = system.graph.sum([*(system.q[k] * system.q[k] for k in index), -system.graph.one])
-        if any(vanishes(phi) and not system.vanish([phi]) for phi in positions):
+    for group, index in zip(system.model.euler_parameters, system.norms, strict=True):
+        norm = system.norm(index)
+        # At the random states all norms are 1: with other lengths, a constraint on this norm shows that it is one.
+        own = {system.q[k]: 2 * system.q[k] for k in index}
+        others = {system.q[k]: 2 * system.q[k] for other in system.norms for k in other if other != index}
+        if any(
+            system.vanish(substitute([phi], others)) and not system.vanish(substitute([phi], own)) for phi in positions
+        ):
             continue  # the user constrains this norm
         squares = " + ".join(f"{symbol_name(symbol)}**2" for symbol in group)
-        if vanishes(system.rate(norm)):
+        if system.vanish([system.rate(norm)]):
             yield Invariant(f"{squares} - 1 (norm of Euler parameters)", norm)
-        elif not all(_binds(system, norm, rows, state) for state in states):
+        elif not all(_binds(system, norm, rows, state) for state in system.states):
             raise ModelError(
                 f"the orientation written in {', '.join(map(symbol_name, group))} is a rotation only where {squares} = "
                 f"1 (Euler parameters), but neither the kinematical equations nor the constraints keep it: choose "
@@ -283,17 +280,8 @@ def _missing_norms(system: System, positions: Sequence[Node], rows: Sequence[Seq
             )
 
 
-def _on_sphere(state: dict[str, list[float]], group: Sequence[int]) -> dict[str, list[float]]:
-    """The state with the group scaled to unit norm."""
-    q = list(state["q"])
-    size = sqrt(sum(q[k] * q[k] for k in group))
-    for k in group:
-        q[k] /= size
-    return {**state, "q": q}
-
-
 def _binds(system: System, norm: Node, rows: Sequence[Sequence[Node]], state: dict[str, list[float]]) -> bool:
     """Whether the rate of the norm follows from the rows at a state, so that the constraints conserve the norm."""
     slope = np.array(evaluate([partial(system.rate(norm)) for partial in system.partials], state))
     J = np.array([evaluate(row, state) for row in rows]).reshape(len(rows), len(slope))
-    return bool(np.abs(off_span(slope, J)).max(initial=0.0) <= RANK_TOLERANCE * np.abs(slope).max(initial=1.0))
+    return bool(np.abs(off_span(slope, J)).max(initial=0.0) <= RANK_TOLERANCE * np.abs(slope).max(initial=0.0))

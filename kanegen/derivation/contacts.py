@@ -14,11 +14,12 @@ from typing import Any, Final
 import sympy
 
 from kanegen.derivation.constraints import Simplify, holonomic_row
-from kanegen.derivation.geometry.system import RELATIVE_ZERO, System
+from kanegen.derivation.geometry.system import System
 from kanegen.derivation.geometry.vectors import scaled
 from kanegen.derivation.inertia.bodies import Force, Torque, lowered
 from kanegen.errors import ModelError
 from kanegen.graph import Node, gradient
+from kanegen.graph.decisions import RELATIVE_ZERO
 from kanegen.graph.ranks import rank
 from kanegen.model.contacts import Contact
 from kanegen.model.expressions import symbol_name

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kanegen.derivation.algebra import solve_linear
 from kanegen.derivation.geometry.system import FORMER, System, Variables
 from kanegen.errors import DerivationError, ModelError, brief
 from kanegen.graph import Graph, Identities, Lowering, Node, gradient, substitute
+from kanegen.graph.linear import solve_linear
 from kanegen.graph.ranks import RANK_TOLERANCE
 from kanegen.model.description import SpeedChange, SystemDescription
 from kanegen.model.expressions import symbol_name
@@ -72,7 +72,7 @@ def _inverse(variables: Variables, change: SpeedChange, speeds: Sequence[Node]) 
     Phi2 = substitute(rows, dict.fromkeys(former, graph.zero))
     right = [[*(graph.one if j == k else graph.zero for j in range(n)), -rest] for k, rest in enumerate(Phi2)]
     try:
-        solution = solve_linear(Phi1, right, variables.magnitudes)
+        solution = solve_linear(Phi1, right, variables.samples)
     except ZeroDivisionError as error:
         names = ", ".join(map(symbol_name, change.before.speeds))
         raise ModelError(f"the definitions of the new speeds cannot be solved for {names}: Phi1 is singular") from error

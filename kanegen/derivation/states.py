@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 
 from kanegen.arrays import Array
 from kanegen.derivation.equations import Equations, Quantity
-from kanegen.derivation.geometry.system import RELATIVE_ZERO
-from kanegen.graph import Context, Newton, evaluate
+from kanegen.graph import Context, Newton, Node, evaluate
+from kanegen.graph.decisions import RELATIVE_ZERO
 from kanegen.graph.ranks import independent_rows
 
 Numbers: TypeAlias = "NDArray[Any]"
 
 CONDITION: Final = 1e4
 """Largest condition number of the (equilibrated) equations at a state: four of the sixteen digits may be lost."""
+
+SPECIAL: Final = (0.0, np.pi / 2, -np.pi / 2, np.pi)
+"""Coordinates at which sines and cosines vanish, and with them divisors that are not zero at random."""
 
 SPREAD_Q, SPREAD_U = 0.4, 1.0
 """How far random coordinates and speeds lie from a given start (relative to 1 or their size)."""
@@ -123,6 +126,18 @@ def _candidate(
     )
 
 
+def special_coordinates(rng: np.random.Generator, ordinary: Array) -> Array:
+    """Zeros, right and straight angles and equal values, each in place of some of the ``ordinary`` coordinates."""
+    common = rng.choice([*SPECIAL, *ordinary])
+    values = [rng.choice([*SPECIAL, common, own]) for own in ordinary]
+    return np.array(values, dtype=np.float64)
+
+
+def special_speeds(rng: np.random.Generator, ordinary: Array) -> Array:
+    """Zeros in place of some of the ``ordinary`` speeds, or of all of them."""
+    return np.where(rng.random(len(ordinary)) < rng.choice([0.5, 1.0]), 0.0, ordinary)
+
+
 def _around(rng: np.random.Generator, center: Array | None, n: int, spread: float) -> Array:
     """Values near ``center``; without one, where it is NaN, values of either sign away from zero and right angles."""
     if center is None:
@@ -134,7 +149,7 @@ def _around(rng: np.random.Generator, center: Array | None, n: int, spread: floa
 def _placed(equations: Equations, state: State, onto_manifold: bool) -> State | None:
     """The state moved to satisfy the invariants and, if wanted and possible, all constraints; None if that fails."""
     e, values = equations, state.values()
-    settled = Newton([item.position for item in e.constraints.invariants], e.system.q).solve(values)
+    settled = Newton(kept_positions(e), e.system.q).solve(values)
     if settled is None:
         return None
     state = replace(state, q=np.array(settled["q"]))
@@ -143,6 +158,13 @@ def _placed(equations: Equations, state: State, onto_manifold: bool) -> State | 
     if moved is None:
         return state
     return replace(state, q=np.array(moved["q"]), u=np.array(moved["u"]), consistent=True)
+
+
+def kept_positions(equations: Equations) -> list[Node]:
+    """The residuals that every state satisfies: of the invariants, and the norms of all Euler parameters."""
+    norms = [equations.system.norm(group) for group in equations.system.norms]
+    known = [item.position for item in equations.constraints.invariants]
+    return [*known, *(norm for norm in norms if norm not in known)]
 
 
 def _masses_are_positive(equations: Equations, state: State) -> bool:

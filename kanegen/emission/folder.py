@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from kanegen.codegen.sources import write_files
 from kanegen.errors import BuildError
+from kanegen.writing import reason, replace_files
 
 
 def write_folder(files: Mapping[str, str], folder: Path, marker: str) -> Path:
@@ -31,13 +29,7 @@ def write_folder(files: Mapping[str, str], folder: Path, marker: str) -> Path:
             )
         if folder.exists() and not folder.is_dir():
             raise BuildError(f"{folder} is a file; choose the name of a folder")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as staged:
-            write_files(files, Path(staged))
-            for path in files:
-                target = folder / path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.move(Path(staged) / path, target)
+        replace_files(files, folder)
     except OSError as error:
-        raise BuildError(f"the project cannot be written into {folder}: {error}") from error
+        raise BuildError(f"the project cannot be written into {folder}: {reason(error)}") from error
     return folder

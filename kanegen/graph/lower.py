@@ -18,6 +18,7 @@ from sympy.core.function import AppliedUndef
 from kanegen.errors import DerivationError
 from kanegen.graph.lower_functions import C_FUNCTIONS, FUNCTIONS, UnsupportedError, in_known_functions
 from kanegen.graph.nodes import Graph, Node
+from kanegen.graph.real_forms import may_differ, real_form
 
 _LONGEST_QUOTE = 160
 
@@ -136,6 +137,8 @@ def _derivative(lowering: Lowering, expr: Any) -> Node:
     if isinstance(expr.expr, sympy.floor | sympy.ceiling):
         return lowering.graph.zero
     done = expr.doit()
+    if done == expr:
+        done = real_form(expr)
     if done == expr and isinstance(expr.expr, sympy.Mod | sympy.frac):
         done = expr.func(expr.expr.rewrite(sympy.floor), *expr.variables).doit()
     if done == expr:
@@ -186,6 +189,11 @@ def _add(lowering: Lowering, expr: Any) -> Node:
 
 
 def _mul(lowering: Lowering, expr: Any) -> Node:
+    real = real_form(expr) if may_differ(expr) else expr
+    return _quotient(lowering, expr) if real == expr else lowering.visit(real)
+
+
+def _quotient(lowering: Lowering, expr: Any) -> Node:
     visit, graph = lowering.visit, lowering.graph
     above: list[Node] = []
     below: list[Node] = []

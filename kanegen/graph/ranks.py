@@ -15,6 +15,9 @@ RANK_TOLERANCE: Final = 1e-9
 random states carry relative errors of 1e-13 at most (some hundred roundings, Newton's method converged to 1e-14), and
 rows that are independent by design give values far above 1e-6: the tolerance lies between."""
 
+EQUILIBRATIONS: Final = 3
+"""How often rows and columns are scaled in turn, until units hardly matter."""
+
 
 def unit_rows(matrix: ArrayLike) -> Array:
     """The rows scaled to length one; zero rows are unchanged."""
@@ -27,6 +30,19 @@ def rank(matrix: ArrayLike) -> int:
     """The number of independent rows, independent of their units."""
     rows = unit_rows(matrix)
     return int(np.linalg.matrix_rank(rows, tol=RANK_TOLERANCE)) if rows.size else 0
+
+
+def is_regular(matrix: Array) -> bool:
+    """Whether a square matrix has full rank, whatever the units of its rows and columns."""
+    scaled = np.abs(np.asarray(matrix, dtype=np.float64))
+    for _ in range(EQUILIBRATIONS):
+        for axis in (0, 1):
+            largest = scaled.max(axis=axis, keepdims=True, initial=0.0)
+            if not np.all(largest > 0.0):
+                return False
+            scaled = scaled / largest
+    signed = np.copysign(scaled, matrix)
+    return bool(np.linalg.svd(signed, compute_uv=False).min(initial=1.0) > RANK_TOLERANCE)
 
 
 def null_space(matrix: ArrayLike) -> Array:

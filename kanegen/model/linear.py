@@ -1,7 +1,7 @@
-"""Affine dependence of expressions on some of their symbols: read from the structure, else tested numerically.
+"""Affine dependence of expressions on some of their symbols: read from the structure, else from their slopes.
 
-Symbolic simplification would take seconds. The structure decides for the usual expressions, evaluation at three random
-states for all others that have no cases.
+Symbolic simplification would take seconds. The structure decides for the usual expressions, decisions on the graph
+(:mod:`kanegen.graph.decisions`) for all others that have no cases.
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 import sympy
+from sympy.physics.vector import dynamicsymbols
 
+from kanegen.errors import DerivationError
+from kanegen.graph import Graph, Lowering, evaluate, gradient
+from kanegen.graph.decisions import Decisions
 from kanegen.graph.ranks import rank
 from kanegen.model.expressions import atoms
 
@@ -106,19 +110,18 @@ def is_affine(expr: Any, variables: frozenset[Any]) -> bool:
         return True
     if any(atoms((case,)) & variables for case in expr.atoms(*_CASES)):
         return False
-    symbols = sorted(atoms((expr,)), key=str)
-    moving = [symbol in variables for symbol in symbols]
-    function = numeric_function((expr,), symbols)
-    for k, (start, t) in enumerate(states(symbols)):
-        step = np.multiply(states(symbols, seed=k)[0][0], moving)
-        for places in ((0, 1, 2), (-4, -1, 2)):  # the first are positive, so that roots exist
-            try:
-                values = [function((start + n * step).tolist(), t)[0] for n in places]
-            except ArithmeticError:
-                break
-            if abs(values[0] - 2 * values[1] + values[2]) > ROUNDING * (1.0 + max(map(abs, values))):
-                return False
-    return True
+    graph = Graph()
+    symbols = sorted({*atoms((expr,)), dynamicsymbols._t}, key=str)
+    nodes = {symbol: graph.input("x", i) for i, symbol in enumerate(symbols)}
+    moving = [nodes[symbol] for symbol in symbols if symbol in variables]
+    try:
+        node = Lowering(graph, nodes).lower(expr)
+        slopes = gradient([node], [graph.one], moving)
+        samples = [{"x": values} for values, _ in states(symbols)]
+        known = [sample for sample in samples if math.isfinite(evaluate([node], sample)[0])]
+        return not known or Decisions(known, everywhere=True).are_constant(slopes, moving)
+    except (DerivationError, ArithmeticError):
+        return True
 
 
 def coefficients(expr: Any, variables: frozenset[Any]) -> dict[Any, Any]:
@@ -163,7 +166,7 @@ def in_span(expr: Any, basis: Sequence[Any], variables: frozenset[Any]) -> bool:
             table = np.array([function(np.where(moving, varied, fixed).tolist(), t) for varied, _ in samples])
             target, columns = table[:, 0], table[:, 1:]
             residual = target - columns @ np.linalg.lstsq(columns, target, rcond=None)[0]
-            if np.linalg.norm(residual) > ROUNDING * (1.0 + np.linalg.norm(target)):
+            if np.linalg.norm(residual) > ROUNDING * np.linalg.norm(target):
                 return False
     except ArithmeticError:
         return False

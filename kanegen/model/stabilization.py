@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,11 @@ class Baumgarte:
     damped). ``Baumgarte(G1=, G2=, G=)`` takes the gains themselves. Each is a number, or a square matrix
     with one row per constraint of its kind.
 
+    In a run backward in time the gains change their direction with it, so that violations decay toward its end:
+    ``phi'' + G1 phi' - G2 phi = 0`` and ``psi' + G psi = 0``. ``integrate`` and ``integrate_many`` do that by
+    themselves. ``backward=True`` does it for functions of a single state, which do not know the direction:
+    ``solver.rhs``, ``solver.ode`` in an integrator of SciPy, and emitted functions.
+
     Raises
     ------
     ModelError
@@ -35,9 +41,21 @@ class Baumgarte:
     G1: Any = None
     G2: Any = None
     G: Any = None
+    backward: bool = False
 
-    def __init__(self, alpha: Any = None, beta: Any = None, *, G1: Any = None, G2: Any = None, G: Any = None) -> None:
+    def __init__(
+        self,
+        alpha: Any = None,
+        beta: Any = None,
+        *,
+        G1: Any = None,
+        G2: Any = None,
+        G: Any = None,
+        backward: bool = False,
+    ) -> None:
         problems: list[str] = []
+        if not isinstance(backward, bool):
+            problems.append(f"Baumgarte got backward={brief(backward)}: expected True or False")
         given = {"alpha": alpha, "beta": beta, "G1": G1, "G2": G2, "G": G}
         gains = {name: _gain(value, name, problems) for name, value in given.items()}
         if (alpha is not None or beta is not None) and (G1 is not None or G2 is not None or G is not None):
@@ -49,6 +67,7 @@ class Baumgarte:
             problems.append(f"Baumgarte got {present} without {absent}: give both")
         elif all(value is None for value in given.values()):
             problems.append("Baumgarte got no gains: give alpha and beta, or G1, G2 and G")
+        object.__setattr__(self, "backward", backward)
         if not problems and alpha is not None:
             gains["G"] = -gains["alpha"]
             if beta is not None:
@@ -76,9 +95,18 @@ class Baumgarte:
         rate = 4.0 * math.pi / period
         return cls(rate, rate)
 
+    def toward(self, backward: bool) -> Baumgarte:
+        """The same decay in runs of this direction of time."""
+        if backward == self.backward:
+            return self
+        twin = copy(self)
+        object.__setattr__(twin, "backward", backward)
+        return twin
+
     def gains(self, n_h: int, n_v: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """``G1`` (n_h, n_h), ``G2`` (n_h, n_h) and ``G`` (n_v, n_v) for n_h holonomic and n_v velocity rows.
 
+        With ``backward`` G1 and G have the opposite sign. G2 does not change, because phi'' does not.
         Raises ``ModelError`` when a gain that these rows need was not given or has another size.
         """
         problems: list[str] = []
@@ -88,7 +116,7 @@ class Baumgarte:
         problems = problems or _decay_problems(G1, G2, G)
         if problems:
             raise ModelError(problems)
-        return G1, G2, G
+        return (-G1, G2, -G) if self.backward else (G1, G2, G)
 
     def flatten(self, n_h: int, n_v: int) -> NDArray[np.float64]:
         """G1, G2 and G row by row in one array of 2 n_h**2 + n_v**2: the order of the compiled code."""

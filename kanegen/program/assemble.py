@@ -29,6 +29,7 @@ from kanegen.program.functions.controls import control_constraints
 from kanegen.program.functions.feedback import needed_by_laws
 from kanegen.program.functions.momentum_form import add_momentum_form
 from kanegen.program.functions.right_sides import RIGHT_SIDES, right_hand_side
+from kanegen.program.functions.switches import add_switches
 from kanegen.program.kernels import KERNELS
 from kanegen.program.options import BuildOptions, Scope
 from kanegen.program.passes.count import KERNEL_WEIGHT, cost_estimate, latency, operation_count
@@ -75,13 +76,15 @@ def assemble(
     motion = equations.once(ControlledMotion.of)
     if motion is not None:
         control_constraints(functions, motion)
+    table = add_switches(functions)
     more(functions)
     # A reason that requires a derivation costs time, so it is found only for functions that the user requested.
     others = (spec for spec in SPECS.values() if spec.name not in names and not (spec.derives and not spec.forms))
     reasons |= {spec.name: reason_against(functions, spec, form) for spec in others}
     unavailable = tuple((name, reason) for name, reason in reasons.items() if reason is not None)
     deferred = tuple(each for name in later if reasons[name] is None for each in _members(functions, SPECS[name]))
-    return hoist(replace(program_of(functions), unavailable=unavailable, deferred=deferred)), form
+    program = replace(program_of(functions), switches=table, unavailable=unavailable, deferred=deferred)
+    return hoist(program), form
 
 
 def _is_large(functions: Functions, form: str) -> bool:

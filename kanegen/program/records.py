@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Generic, TypeAlias, TypeVar
 
-from kanegen.codes import Paradox
+from kanegen.codes import Paradox, SwitchShape
 from kanegen.graph.nodes import Graph, Node
 from kanegen.precision import DOUBLE, Precision
 
@@ -186,6 +186,14 @@ class EventEntry:
 
 
 @dataclass(frozen=True)
+class SwitchEntry:
+    """One switch for the runtime (``kg_switch_info``); ``levels``: ascending, empty for every integer."""
+
+    shape: SwitchShape
+    levels: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Program:
     """All functions of one model over one graph, and the constants that ``prepare`` stores in the array ``c``.
 
@@ -201,6 +209,7 @@ class Program:
     constants: tuple[Node, ...] = ()
     contacts: tuple[ContactEntry, ...] = ()
     events: tuple[EventEntry, ...] = ()
+    switches: tuple[SwitchEntry, ...] = ()
     unavailable: tuple[tuple[str, str], ...] = ()
     deferred: tuple[str, ...] = ()
     precision: Precision = DOUBLE

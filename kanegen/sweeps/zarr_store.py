@@ -212,4 +212,5 @@ def _consolidate(group: Any) -> None:
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Consolidated metadata")  # of format 3; others can ignore the file
+        warnings.filterwarnings("ignore", message="Object at .*partial")  # what zarr was writing when it was killed
         consolidate_metadata(group.store, path=group.path)

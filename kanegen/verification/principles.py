@@ -13,7 +13,7 @@ from kanegen.arrays import Array
 from kanegen.derivation import views
 from kanegen.derivation.states import Numbers, State
 from kanegen.graph import gradient
-from kanegen.graph.ranks import pivoted_columns, rank, unit_rows
+from kanegen.graph.ranks import is_regular, pivoted_columns, rank, unit_rows
 from kanegen.model.expressions import symbol_name
 from kanegen.verification.differences import lagrangian
 from kanegen.verification.report import NotApplicableError, Worst
@@ -132,10 +132,9 @@ def hamilton(subject: Subject, worst: Worst) -> str:
     view = views.hamilton(e, e.potential_energy.nodes[0] if e.model.has_potential else None)
     momentum_rates = [e.system.full_rate(node) for node in e.momentum.nodes]
     for state, motion in subject.motions:
-        try:
-            slope, velocity = _hamiltonian_slopes(subject, view, state)
-        except ZeroDivisionError:
-            raise NotApplicableError("the kinetic-energy matrix Q is singular") from None
+        if not is_regular(motion.Q.astype(np.float64)):
+            raise NotApplicableError("the kinetic-energy matrix Q is singular")
+        slope, velocity = _hamiltonian_slopes(subject, view, state)
         worst.compare("q' = H_p", state, velocity, state.u)
         forces = subject.evaluate(view.forces, state, udot=motion.udot)
         sizes = abs(slope) + abs(forces) + abs(motion.constraint_force) + motion.inertia_sizes

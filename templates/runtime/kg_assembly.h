@@ -185,8 +185,7 @@ static inline int kg_assembly_factor(int m, int n, const kg_assembly_work_arrays
   const kg_real limit = KG_ASSEMBLY_RANK * KG_ASSEMBLY_RANK;
   kg_real largest = KG_C(0.0);
   int rank = 0;
-  kg_identity(m, w->U);
-  kg_orthogonal_rows(m, n, w->M, m, w->U);
+  kg_orthogonal_rows(m, n, w->M, w->U, w->sizes);
   kg_rank_of_rows(m, n, w->M, w->sizes);
   for (int i = 0; i < m; ++i) {
     largest = KG_MAX(largest, w->sizes[i]);
@@ -435,8 +434,7 @@ static inline int kg_assembly_rates(const kg_assembly_time *x, const kg_real *q,
       kg_scale(n, lengths[i], x->w->M + i * (ptrdiff_t)n);
       x->w->rhs[i] *= lengths[i];
     }
-    kg_identity(m, x->w->U);
-    kg_orthogonal_rows(m, n, x->w->M, m, x->w->U);
+    kg_orthogonal_rows(m, n, x->w->M, x->w->U, x->w->sizes);
     if (kg_rank_of_rows(m, n, x->w->M, x->w->sizes) < n) {
       return KG_SINGULAR;
     }

@@ -52,12 +52,11 @@ static inline int kg_control_solve(int m, int n, kg_real *A, const kg_real *z, c
 /* x (n) = A^+ z with singular values s below the damping d treated as s / d^2 in place of 1 / s: exact where all of
  * them exceed d, bounded by |z| / d everywhere (Nakamura and Hanafusa 1986, with the damping of each singular value of
  * its own). A (m x n) is destroyed; damping: one value. */
-#define KG_CONTROL_DAMPED_WORK(m, n) ((m) * (m))
+#define KG_CONTROL_DAMPED_WORK(m, n) ((m) * ((m) + 1))
 static inline int kg_control_damped(int m, int n, kg_real *A, const kg_real *z, const kg_real *damping, kg_real *work,
                                     kg_real *x) {
   const kg_real least = *damping * *damping;
-  kg_identity(m, work);
-  kg_orthogonal_rows(m, n, A, m, work);
+  kg_orthogonal_rows(m, n, A, work, work + m * (ptrdiff_t)m);
   kg_clear(n, x);
   for (int i = 0; i < m; ++i) {
     const kg_real *row = A + i * (ptrdiff_t)n;

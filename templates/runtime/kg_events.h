@@ -135,6 +135,28 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
   return status;
 }
 
+/* Keeps what a search changes. */
+static inline void kg_finder_remember(kg_finder *f) {
+  memcpy(f->before, f->side, 3 * (size_t)f->n * sizeof *f->side);
+  if (f->slack) {
+    memcpy(f->slack_before, f->slack, (size_t)(f->n - f->first_slack) * sizeof *f->slack);
+  }
+}
+
+/* Forgets the last search, after the step was withdrawn: the guards are again those at its start. */
+static inline int kg_finder_withdraw(kg_finder *f) {
+  kg_real *end = f->g;
+  f->g = f->start;
+  f->start = end;
+  f->g_complete = !f->any_costly;
+  f->watched = 0;
+  memcpy(f->side, f->before, 3 * (size_t)f->n * sizeof *f->side);
+  if (f->slack) {
+    memcpy(f->slack, f->slack_before, (size_t)(f->n - f->first_slack) * sizeof *f->slack);
+  }
+  return KG_REJECTED;
+}
+
 /* Looks for events in the step the stepper has just accepted. Returns KG_OK (none), KG_AT_EVENT: kg_finder_locate() is
  * to follow, or a negative outcome. */
 static inline int kg_finder_step(kg_finder *f, kg_stepper *s) {
@@ -159,6 +181,7 @@ static inline int kg_finder_step(kg_finder *f, kg_stepper *s) {
     doubtful = doubtful || f->fired[i];
   }
   if (status == KG_OK && doubtful) {
+    kg_finder_remember(f);
     status = kg_finder_units(f, s, s->t_old, s->y_old, f->start, costly);
   }
   for (int i = 0; i < f->n && status == KG_OK && doubtful; ++i) {
@@ -227,7 +250,8 @@ static inline void kg_finder_mark(kg_finder *f, const kg_stepper *s, int first, 
 
 /* Ends the last step at its first event. `adjust` (or NULL) is called with its context after the step has been taken
  * again, for what the host does to every accepted step; it returns 0 or a negative status. Afterwards `fired` says
- * which guards have their event here, and `g` holds the guards. Returns KG_AT_EVENT or a negative outcome. */
+ * which guards have their event here, and `g` holds the guards. Returns KG_AT_EVENT; KG_REJECTED: the error of the
+ * shortened step is too large, a shorter step from its start is to follow (kg_stepper_cut); or a negative outcome. */
 static inline int kg_finder_locate(kg_finder *f, kg_stepper *s, int (*adjust)(void *), void *context) {
   const int first = kg_finder_earliest(f);
   const kg_real t_old = s->t_old, h = s->h, t_end = s->t;
@@ -244,6 +268,9 @@ static inline int kg_finder_locate(kg_finder *f, kg_stepper *s, int (*adjust)(vo
     kg_real g, correction;
     if (t != s->t) {
       status = kg_stepper_cut(s, t);
+      if (status == KG_REJECTED) {
+        return kg_finder_withdraw(f);
+      }
       if (status == KG_OK && adjust) {
         status = adjust(context);
       }

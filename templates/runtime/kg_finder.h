@@ -57,20 +57,24 @@ typedef struct {
   kg_real *highest;
   kg_real *excursion; /* largest magnitudes since the last event */
   kg_real *largest;   /* and in the run */
+  /* What a search on a step changes, as it was before: kg_finder_withdraw(). */
+  int *before; /* side, restless, came */
+  kg_real *slack_before;
   kg_real *scratch;
   kg_real *y;
 } kg_finder;
 
 /* Lengths of the workspaces: kg_real, int, kg_found. */
-static inline size_t kg_finder_work(int n, int n_y) { return 13 * (size_t)n + (size_t)n_y; }
-static inline size_t kg_finder_integers(int n) { return 4 * (size_t)n; }
+static inline size_t kg_finder_work(int n, int n_y) { return 14 * (size_t)n + (size_t)n_y; }
+static inline size_t kg_finder_integers(int n) { return 7 * (size_t)n; }
 
 static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, kg_found *found) {
   const ptrdiff_t n = f->n;
   f->side = integers;
-  f->fired = integers + n;
-  f->restless = integers + 2 * n;
-  f->came = integers + 3 * n;
+  f->restless = integers + n;
+  f->came = integers + 2 * n;
+  f->fired = integers + 3 * n;
+  f->before = integers + 4 * n;
   f->found = found;
   f->g = work;
   f->start = work + n;
@@ -82,7 +86,8 @@ static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, 
   f->scratch = work + 10 * n;
   f->excursion = work + 11 * n;
   f->largest = work + 12 * n;
-  f->y = work + 13 * n;
+  f->slack_before = work + 13 * n;
+  f->y = work + 14 * n;
   f->any_costly = 0;
   f->watched = 0;
   for (ptrdiff_t i = 0; i < n; ++i) {

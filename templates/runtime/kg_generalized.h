@@ -12,9 +12,9 @@
 extern "C" {
 #endif
 
-/* Singular values below this fraction of the largest count as zero. Inside a step redundant rows are dependent only up
- * to the error of the state: with 1e-12 a Bricard mechanism takes four or more times as many steps, with 1e-7 a chain
- * of four-bars changes its energy in the flat position. */
+/* Singular values below this fraction of the rows that they combine count as zero, whatever the units of each row.
+ * Inside a step redundant rows are dependent only up to the error of the state: with 1e-12 a Bricard mechanism takes
+ * four or more times as many steps, with 1e-7 a chain of four-bars changes its energy in the flat position. */
 #define KG_SINGULAR_VALUE_TOLERANCE KG_BY_PRECISION(1e-9, 1e-4)
 
 /* Products below this value are zero: their vectors are orthogonal, or have no length. */
@@ -42,15 +42,22 @@ static inline void kg_rotate(int n, kg_real c, kg_real s, kg_real *a, kg_real *b
   }
 }
 
-/* Rotates the rows of M (m x n) until they are orthogonal (Hestenes 1958), and with them the rows of U (m x k). */
-static inline void kg_orthogonal_rows(int m, int n, kg_real *M, int k, kg_real *U) {
+/* Rotates the rows of M (m x n) until they are orthogonal (Hestenes 1958); they are the combinations U (m x m) of the
+ * rows as given. scales (m): the mean of the squared lengths of those rows, weighted with the squares in U: the size to
+ * which rounding errors of a combination are proportional. */
+static inline void kg_orthogonal_rows(int m, int n, kg_real *M, kg_real *U, kg_real *scales) {
   int rotated = 1;
+  kg_identity(m, U);
+  for (int i = 0; i < m; ++i) {
+    scales[i] = kg_dot(n, M + i * (ptrdiff_t)n, M + i * (ptrdiff_t)n);
+  }
   for (int sweep = 0; sweep < KG_JACOBI_SWEEPS && rotated; ++sweep) {
     rotated = 0;
     for (int i = 0; i < m - 1; ++i) {
       for (int j = i + 1; j < m; ++j) {
         kg_real *a = M + i * (ptrdiff_t)n, *b = M + j * (ptrdiff_t)n;
         const kg_real aa = kg_dot(n, a, a), bb = kg_dot(n, b, b), ab = kg_dot(n, a, b);
+        const kg_real scale = scales[i];
         kg_real c, s;
         if (!(KG_ABS(ab) > KG_BY_PRECISION(1e-16, 5e-8) * KG_SQRT(aa * bb)) || ab * ab < KG_NO_PRODUCT) {
           continue;
@@ -58,28 +65,24 @@ static inline void kg_orthogonal_rows(int m, int n, kg_real *M, int k, kg_real *
         rotated = 1;
         kg_jacobi_rotation(aa, bb, ab, &c, &s);
         kg_rotate(n, c, s, a, b);
-        kg_rotate(k, c, s, U + i * (ptrdiff_t)k, U + j * (ptrdiff_t)k);
+        kg_rotate(m, c, s, U + i * (ptrdiff_t)m, U + j * (ptrdiff_t)m);
+        scales[i] = c * c * scale + s * s * scales[j];
+        scales[j] = s * s * scale + c * c * scales[j];
       }
     }
   }
 }
 
-/* Stores the squared lengths of the orthogonal rows of M (m x n) in sizes (m), 0 for rows that count as zero.
+/* Replaces the scales of the orthogonal rows of M (m x n) by their squared lengths, 0 for rows that count as zero.
  * Returns the rank. */
 static inline int kg_rank_of_rows(int m, int n, const kg_real *M, kg_real *sizes) {
   const kg_real tolerance = KG_SINGULAR_VALUE_TOLERANCE * KG_SINGULAR_VALUE_TOLERANCE;
-  kg_real largest = KG_C(0.0);
   int rank = 0;
   for (int i = 0; i < m; ++i) {
-    sizes[i] = kg_dot(n, M + i * (ptrdiff_t)n, M + i * (ptrdiff_t)n);
-    largest = KG_MAX(largest, sizes[i]);
-  }
-  for (int i = 0; i < m; ++i) {
-    if (sizes[i] > tolerance * largest) {
-      ++rank;
-    } else {
-      sizes[i] = KG_C(0.0);
-    }
+    const kg_real size = kg_dot(n, M + i * (ptrdiff_t)n, M + i * (ptrdiff_t)n);
+    const int counts = size > tolerance * sizes[i];
+    sizes[i] = counts ? size : KG_C(0.0);
+    rank += counts;
   }
   return rank;
 }
@@ -89,8 +92,7 @@ static inline int kg_rank_of_rows(int m, int n, const kg_real *M, kg_real *sizes
 static inline int kg_pseudoinverse(int m, int n, kg_real *M, const kg_real *z, kg_real *U, kg_real *sizes, kg_real *x,
                                    kg_real *y) {
   int rank;
-  kg_identity(m, U);
-  kg_orthogonal_rows(m, n, M, m, U);
+  kg_orthogonal_rows(m, n, M, U, sizes);
   rank = kg_rank_of_rows(m, n, M, sizes);
   kg_clear(n, x);
   kg_clear(m, y);
@@ -339,19 +341,25 @@ static inline void kg_combined(int m, int n, const kg_real *u, const kg_real *G,
   }
 }
 
-static inline kg_real kg_largest_square(int m, int n, const kg_real *M) {
-  kg_real largest = KG_C(0.0);
-  for (int i = 0; i < m; ++i) {
-    largest = KG_MAX(largest, kg_dot(n, M + i * (ptrdiff_t)n, M + i * (ptrdiff_t)n));
+/* Squared length of a row below which it is nearly dependent on the others; the mean of the squared rates of the rows
+ * that it combines, weighted in the same way as its scale. */
+static inline kg_real kg_near_limit(kg_real scale) { return KG_LIMIT_DISTANCE * KG_LIMIT_DISTANCE * scale; }
+
+static inline kg_real kg_mean_square(int m, int n, const kg_real *u, const kg_real *G) {
+  kg_real mean = KG_C(0.0);
+  for (int k = 0; k < m; ++k) {
+    mean += u[k] * u[k] * kg_dot(n, G + k * (ptrdiff_t)n, G + k * (ptrdiff_t)n);
   }
-  return largest;
+  return mean;
 }
 
-/* Subtracts from g its parts along the orthogonal rows of M with squared lengths above the limit. */
-static inline void kg_remove_rows(int m, int n, const kg_real *M, const kg_real *sizes, kg_real limit, kg_real *g) {
+/* Subtracts from g its parts along the orthogonal rows of M that are not nearly dependent; all rows in use where scales
+ * is NULL. */
+static inline void kg_remove_rows(int m, int n, const kg_real *M, const kg_real *sizes, const kg_real *scales,
+                                  kg_real *g) {
   for (int i = 0; i < m; ++i) {
     const kg_real *row = M + i * (ptrdiff_t)n;
-    if (sizes[i] > limit) {
+    if (sizes[i] > (scales != NULL ? kg_near_limit(scales[i]) : KG_C(0.0))) {
       kg_add(n, -kg_dot(n, row, g) / sizes[i], row, g);
     }
   }
@@ -359,20 +367,18 @@ static inline void kg_remove_rows(int m, int n, const kg_real *M, const kg_real 
 
 /* Sets the sizes of rows that are to be replaced to -1. */
 static inline int kg_replaced_rows(int m, int n, const kg_real *M, const kg_real *U, const kg_real *G, kg_real speed,
-                                   kg_real *sizes, kg_real *g) {
-  const kg_real fraction = KG_LIMIT_DISTANCE * KG_LIMIT_DISTANCE;
-  const kg_real limit = fraction * kg_largest_square(m, n, M);
-  const kg_real least = KG_LIMIT_RATE * KG_LIMIT_RATE * kg_largest_square(m, n, G);
+                                   const kg_real *scales, kg_real *sizes, kg_real *g) {
+  const kg_real fraction = KG_LIMIT_DISTANCE * KG_LIMIT_DISTANCE, least = KG_LIMIT_RATE * KG_LIMIT_RATE;
   int count = 0;
   for (int i = 0; i < m; ++i) {
-    const kg_real *row = M + i * (ptrdiff_t)n;
+    const kg_real *row = M + i * (ptrdiff_t)n, *u = U + i * (ptrdiff_t)m;
     const kg_real size = kg_dot(n, row, row);
-    if (size < limit) {
+    if (size < kg_near_limit(scales[i])) {
       kg_real left;
-      kg_combined(m, n, U + i * (ptrdiff_t)m, G, g);
-      kg_remove_rows(m, n, M, sizes, limit, g);
+      kg_combined(m, n, u, G, g);
+      kg_remove_rows(m, n, M, sizes, scales, g);
       left = kg_dot(n, g, g);
-      if (left > least && size * speed * speed < fraction * left) {
+      if (left > least * kg_mean_square(m, n, u, G) && size * speed * speed < fraction * left) {
         sizes[i] = KG_C(-1.0);
         ++count;
       }
@@ -392,7 +398,7 @@ static inline void kg_meet_rates(int m, int n, const kg_real *M, const kg_real *
       kg_real *row = rows + count * (ptrdiff_t)n;
       kg_combined(m, n, U + i * (ptrdiff_t)m, G, row);
       rest[count] = -kg_dot(m, U + i * (ptrdiff_t)m, h) - kg_dot(n, row, y);
-      kg_remove_rows(m, n, M, sizes, KG_C(0.0), row);
+      kg_remove_rows(m, n, M, sizes, NULL, row);
       ++count;
     }
   }
@@ -420,13 +426,13 @@ static inline int kg_udwadia_kalaba_limit(int n_u, int n_c, kg_real *Q, kg_real 
     kg_forward(n_u, Q, J + i * (ptrdiff_t)n_u);
     kg_forward(n_u, Q, G + i * (ptrdiff_t)n_u);
     b[i] -= kg_dot(n_u, J + i * (ptrdiff_t)n_u, P);
-    for (int k = 0; k < n_c; ++k) {
-      U[i * (ptrdiff_t)n_c + k] = i == k ? KG_C(1.0) : KG_C(0.0);
-    }
   }
-  kg_orthogonal_rows(n_c, n_u, J, n_c, U);
+  kg_orthogonal_rows(n_c, n_u, J, U, sizes);
+  for (int i = 0; i < n_c; ++i) {
+    lambda[i] = sizes[i]; /* the scales of the rows */
+  }
   found = kg_rank_of_rows(n_c, n_u, J, sizes);
-  replaced = kg_replaced_rows(n_c, n_u, J, U, G, speed, sizes, rest);
+  replaced = kg_replaced_rows(n_c, n_u, J, U, G, speed, lambda, sizes, rest);
   for (int i = 0; i < n_u; ++i) {
     udot[i] = P[i];
   }

@@ -58,11 +58,6 @@ static inline size_t kg_inverse_work(const kg_inverse *m) {
   return (path > force ? path : force) + (size_t)kg_inverse_largest_work(m);
 }
 
-static inline void kg_inverse_orthogonalize(int m, int n, kg_real *M, kg_real *U) {
-  kg_identity(m, U);
-  kg_orthogonal_rows(m, n, M, m, U);
-}
-
 /* x (m) = (M^T)^+ b (n) for the orthogonal rows of M (m x n), their rotation U and sizes. */
 static inline void kg_inverse_combine(int m, int n, const kg_real *M, const kg_real *U, const kg_real *sizes,
                                       const kg_real *b, kg_real *x) {
@@ -100,7 +95,7 @@ static inline int kg_inverse_speeds(const kg_inverse *m, kg_real t, const kg_rea
       }
       rest[i] = rate[i] - row[n_u + pass];
     }
-    kg_inverse_orthogonalize(n_u, n_q, columns, U);
+    kg_orthogonal_rows(n_u, n_q, columns, U, sizes);
     if (kg_rank_of_rows(n_u, n_q, columns, sizes) < n_u) {
       return KG_SINGULAR;
     }
@@ -170,7 +165,7 @@ static inline int kg_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_r
   if (status < 0) {
     return status;
   }
-  kg_inverse_orthogonalize(n_c, n_u, J, U_J);
+  kg_orthogonal_rows(n_c, n_u, J, U_J, sizes_J);
   kg_rank_of_rows(n_c, n_u, J, sizes_J);
   kg_project_rows(n_c, n_u, J, sizes_J, f, along);
   for (int i = 0; i < n_u; ++i) {
@@ -183,7 +178,7 @@ static inline int kg_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_r
     }
     kg_inverse_beside(n_c, n_u, J, sizes_J, row, along);
   }
-  kg_inverse_orthogonalize(n_tau, n_u, rows, U);
+  kg_orthogonal_rows(n_tau, n_u, rows, U, sizes);
   out->rank = kg_rank_of_rows(n_tau, n_u, rows, sizes);
   kg_inverse_combine(n_tau, n_u, rows, U, sizes, beside, out->tau);
   for (int k = 0; k < n_tau; ++k) {

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define KG_ABI 2
+#define KG_ABI 3
 
 /* One compiled function of the model: out = f(t, q, u, r; p). q: n_q, u: n_u, r: n_r inputs, then n_hidden hidden ones
  * (kg_model); p: n_prepared values filled by prepare(); work: `work` values of scratch; out: rows values (cols == 0) or
@@ -60,6 +60,14 @@ typedef struct {
   int multipliers; /* the guard reads contact multipliers */
 } kg_event_info;
 
+/* A function a of time and parameters, at the levels of which something that runs evaluate jumps or has a kink. The
+ * function `switches` has a row for each: a, then da/dt, or the rate of the fastest angle in a curved one. */
+typedef struct {
+  int shape;    /* KG_SWITCH_... */
+  int n_levels; /* 0: every integer */
+  const kg_real *levels; /* ascending */
+} kg_switch_info;
+
 typedef struct {
   int abi; /* KG_ABI of the generator */
   const char *name;
@@ -83,6 +91,8 @@ typedef struct {
   const kg_contact_info *contacts;
   int n_events;
   const kg_event_info *events;
+  int n_switches;
+  const kg_switch_info *switches;
 } kg_model;
 
 const kg_model *kg_get_model(void);

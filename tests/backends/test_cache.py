@@ -91,7 +91,7 @@ def test_a_read_only_or_full_cache_is_an_error(
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)
-    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(os, "fsync", refuse)
     for write in (lambda: cache.store_sources(pendulum()), lambda: cache.write_note("note.json", {})):
         with raises(BuildError, reason, "KANEGEN_CACHE_DIR"):
             write()
@@ -224,7 +224,7 @@ def test_entries_and_clear(cache: Cache) -> None:
 def test_clear_removes_everything_but_files_of_others(cache: Cache) -> None:
     cache.store_sources(pendulum())
     cache.write_note("compilers.json", {"a": "b"})
-    for path in (".compilers.json.xyz", "wrappers/.abc.xyz/data.txt", "wrappers/stray", "locks/old.lock", "thesis.tex"):
+    for path in (".kanegen-0123.part", "wrappers/.abc.xyz/data.txt", "wrappers/stray", "locks/old.lock", "thesis.tex"):
         (cache.root / path).parent.mkdir(parents=True, exist_ok=True)
         (cache.root / path).touch()
     cache.clear()

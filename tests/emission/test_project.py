@@ -167,7 +167,7 @@ def test_nothing_remains_of_a_project_that_cannot_be_written(tmp_path: Path, mon
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kanegen.emission.folder.write_files", full)
+    monkeypatch.setattr("kanegen.writing.write_files", full)
     with raises(BuildError, str(tmp_path / "full"), "No space left on device"):
         kg.emit(pendulum(), tmp_path / "full")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -99,6 +99,7 @@ int find_events(setting *s, const int *rules, const kg_stepper_options *options,
     }
     if (outcome == KG_AT_EVENT) {
       status = kg_finder_locate(&finder, &stepper, NULL, NULL);
+      status = status == KG_REJECTED ? KG_OK : status;
       while (status == KG_AT_EVENT) {
         for (int i = 0; i < s->n; ++i) {
           if (finder.fired[i]) {

@@ -15,6 +15,7 @@ from tolerances import CONSISTENT_START, EVALUATION, FINE_INTEGRATION
 
 import kanegen as kg
 from kanegen.errors import ModelError, SolveError
+from kanegen.graph import evaluate
 from kanegen.model.geometry import euler_parameter_groups
 
 TIME = me.dynamicsymbols._t
@@ -271,3 +272,76 @@ def test_a_constraint_on_two_norms_contains_neither() -> None:
         holonomic_constraints=(norm(e) + norm(f),),
     )
     assert len(kg.derive(both).constraints.invariants) == 3
+
+
+# --- a particle that moves in a body carried by Euler parameters ---------------------------------------------------
+
+
+def slosh_mass() -> kg.Model:
+    """A free body with a sloshing mass on a spring, whose position is rotated where the norm is 1 only."""
+    N = me.ReferenceFrame("N")
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    e, w, B = turned("B", N)
+    (x, s), (u, v) = me.dynamicsymbols("x s"), me.dynamicsymbols("u v")
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, u * N.x)
+    R = P.locatenew("R", s * B.x + B.y / 5)
+    body = me.RigidBody("body", P, B, 3, (me.inertia(B, *INERTIA), P))
+    kinematics = [x.diff(TIME) - u, *(sm.Matrix(e).diff(TIME) - rates(e, w)), s.diff(TIME) - v]
+    return kg.Model(
+        name="slosh",
+        frame=N,
+        coordinates=[x, *e, s],
+        speeds=[u, *w, v],
+        kinematics=kinematics,
+        bodies=[body, me.Particle("slosh", R, sm.Rational(1, 2))],
+        loads=[(R, -3 * s * B.x), (P, 3 * s * B.x)],
+    )
+
+
+def test_a_slosh_mass_verifies() -> None:
+    """Random states had norms other than 1, and derivatives of u' along the norm were compared."""
+    report = kg.verify(slosh_mass(), states=3, forms=("momentum_unreduced",))
+    assert report.check("Jacobians of q', u'").ok
+    assert report.check("form momentum_unreduced").ok  # Q is positive definite where the norm is 1
+
+
+def test_random_states_of_decisions_have_unit_norms() -> None:
+    for model in (
+        slosh_mass(),
+        top_and_body(),
+        single("rates", holonomic_constraints=[norm(me.dynamicsymbols("e:4"))]),
+    ):
+        system = kg.derive(model).system
+        for state in system.states:
+            assert [abs(x) for x in evaluate([system.norm(group) for group in system.norms], state)] == pytest.approx(
+                [0.0] * len(system.norms), abs=1e-14
+            )
+
+
+def test_direction_cosines_are_rotations_at_random_states() -> None:
+    """Nine direction cosines under Poisson's equations keep six invariants, which rank decisions satisfy."""
+    N, B = me.ReferenceFrame("N"), me.ReferenceFrame("B")
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    c, w = me.dynamicsymbols("c:9"), me.dynamicsymbols("w:3")
+    R = sm.Matrix(3, 3, c)
+    B.orient_dcm(N, R.T)  # type: ignore[no-untyped-call]
+    B.set_ang_vel(N, w[0] * B.x + w[1] * B.y + w[2] * B.z)
+    skew = sm.Matrix([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
+    orthogonal = R * R.T - sm.eye(3)
+    model = kg.Model(
+        name="cosines",
+        frame=N,
+        coordinates=c,
+        speeds=w,
+        kinematics=list(R.diff(TIME) - R * skew),
+        bodies=[me.RigidBody("body", O, B, 1, (me.inertia(B, *INERTIA), O))],
+        holonomic_constraints=[orthogonal[i, j] for i in range(3) for j in range(i + 1)],
+        check_kinematics=False,
+    )
+    equations = kg.derive(model)
+    assert len(equations.constraints.invariants) == 6
+    for state in equations.system.states:
+        assert np.reshape(state["q"], (3, 3)) @ np.reshape(state["q"], (3, 3)).T == pytest.approx(np.eye(3), abs=1e-12)

@@ -19,6 +19,7 @@ ORDER = (
     "arrays",
     "precision",
     "paths",
+    "writing",
     "display",
     "pages",
     "progress",

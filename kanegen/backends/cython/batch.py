@@ -15,9 +15,10 @@ from kanegen.backends.cython.job import job_for
 from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, cpu_identity, link_command, make
 from kanegen.backends.protocol import BatchPlan, Evaluator
 from kanegen.codegen.lanes import BATCH_FILE, batch_sources
-from kanegen.codegen.sources import Sources, files_digest, write_files
+from kanegen.codegen.sources import Sources, files_digest
 from kanegen.errors import BuildError
 from kanegen.progress import activity
+from kanegen.writing import write_files
 
 _OBJECT, _LIBRARY = "batch.o", "batch.so"
 

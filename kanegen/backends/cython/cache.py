@@ -23,6 +23,7 @@ from kanegen.backends.cython.ownership import is_private, is_private_below, make
 from kanegen.codegen.sources import Sources, runtime_headers
 from kanegen.errors import BuildError
 from kanegen.progress import activity
+from kanegen.writing import UNFINISHED, replacing
 
 KINDS = ("sources", "wrappers", "extensions")
 LOCKS = "locks"
@@ -169,12 +170,11 @@ class Cache:
     def write_note(self, name: str, note: dict[str, str]) -> None:
         """Replace a note atomically. Raises `BuildError`."""
         with _usable(self.root):
-            descriptor, path = tempfile.mkstemp(prefix=f".{name}.", dir=self.root)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(note, file)
-            if (self.root / name).is_dir():
-                shutil.rmtree(self.root / name)
-            os.replace(path, self.root / name)
+            path = self.root / name
+            if os.path.lexists(path) and not (path.is_file() and is_private(path)):
+                _remove(path)
+            with replacing(path, mode=0o600) as file:
+                file.write(json.dumps(note).encode())
 
     def entries(self) -> tuple[CacheEntry, ...]:
         """All intact entries, ordered by kind, name and key."""
@@ -200,10 +200,10 @@ class Cache:
                     _remove(folder)
                     if os.path.lexists(folder):
                         raise PermissionError(f"{folder} cannot be removed")
-            for name in (COMPILERS_NOTE, GENERATOR_NOTE):
-                for note in (self.root / name, *self.root.glob(f".{name}.*")):
-                    freed += folder_size(note)
-                    _remove(note)
+            notes = (self.root / COMPILERS_NOTE, self.root / GENERATOR_NOTE)
+            for note in (*notes, *self.root.glob(UNFINISHED)):
+                freed += folder_size(note)
+                _remove(note)
             remove_free_locks(self.root / LOCKS)
         return freed
 

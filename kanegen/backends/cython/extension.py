@@ -31,10 +31,10 @@ from kanegen.codegen.sources import (
     runtime_headers,
     text_digest,
     wrapper_digest,
-    write_files,
 )
 from kanegen.errors import BuildError, SolveError
 from kanegen.progress import activity
+from kanegen.writing import write_files
 
 KERNEL_FILE: Final = "kernel.so"
 """The library of the kernel in an entry of the cache."""

@@ -40,9 +40,9 @@ from kanegen.codegen.sources import (
     wrapper_digest,
     wrapper_files,
     wrapper_templates,
-    write_files,
 )
 from kanegen.progress import activity
+from kanegen.writing import write_files
 
 MODULE: Final = "module"
 """The last part of the name of every loaded module: its init function is ``PyInit_module``."""

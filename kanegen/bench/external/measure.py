@@ -21,6 +21,7 @@ from kanegen.bench.work import WorkPoint, relative_error
 from kanegen.errors import KanegenError, ModelError, SolveError
 from kanegen.model import Model
 from kanegen.pipeline import build
+from kanegen.writing import replacing
 
 Made = TypeVar("Made")
 
@@ -97,7 +98,8 @@ class Results:
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        with replacing(path) as file:
+            file.write(json.dumps(asdict(self), indent=1).encode() + b"\n")
 
 
 def read_results(path: Path) -> Results:

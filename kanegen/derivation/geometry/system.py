@@ -5,24 +5,26 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from math import sqrt
+from typing import Any, Final, TypeAlias
 
 from sympy import Derivative
 from sympy.physics.vector import dynamicsymbols
 
-from kanegen.derivation.algebra import solve_linear
 from kanegen.derivation.geometry.frames import Frames
 from kanegen.derivation.geometry.points import Points
 from kanegen.derivation.geometry.vectors import Triple, is_null, mapped
 from kanegen.errors import DerivationError, ModelError
-from kanegen.graph import Graph, Lowering, Node, Tangent, copied, evaluate, gradient, reachable, substitute
-from kanegen.graph.cases import jump_with, may_differ_elsewhere
+from kanegen.graph import Graph, Lowering, Newton, Node, Tangent, copied, evaluate, gradient, reachable, substitute
+from kanegen.graph.decisions import Decisions
+from kanegen.graph.linear import solve_linear
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
 
-RELATIVE_ZERO: Final = 1e-10
-"""A value at a random state that is smaller than this, relative to its terms, counts as identically zero: far above
-rounding errors (1e-16 times the number of operations), far below generic values at random arguments."""
+State: TypeAlias = "dict[str, list[float]]"
+
+DRAWS: Final = 12
+"""Random starting points of Newton's method for each random state."""
 
 FORMER: Final = "former"
 """Input array of the graph for the speeds before a change of speeds, used while the change is inverted."""
@@ -47,6 +49,10 @@ class Variables:
         self.r, self.multipliers, self.free = r[: len(layout.inputs)], r[layout.multiplier_slots], r[layout.free_slots]
         self.hidden, self.s = (*self.multipliers, *self.free), r[layout.state_slots]
         self.p = tuple(graph.input("p", i) for i in range(len(model.parameters)))
+        places = {symbol: k for k, symbol in enumerate(model.coordinates)}
+        self.norms = tuple(tuple(places[symbol] for symbol in group) for group in model.euler_parameters)
+        """The places of each group of Euler parameters among the coordinates."""
+        self._use(self._random_states(), everywhere=not self.norms)
         self.symbols = self._input_symbols()
         lowering = Lowering(graph, self.symbols)
         self.input_rates = tuple(None if item.rate is None else lowering.lower(item.rate) for item in model.inputs)
@@ -82,9 +88,8 @@ class Variables:
 
     # -- random states --------------------------------------------------------------------------------------
 
-    @cached_property
-    def states(self) -> tuple[dict[str, list[float]], ...]:
-        """Three random states; parameters are positive, as masses and lengths must be."""
+    def _random_states(self) -> tuple[State, ...]:
+        """Three random states; parameters are positive, as masses and lengths must be. Euler parameters have norm 1."""
         generator = random.Random(20031)
         sizes = {
             "q": len(self.q), "u": len(self.u), "r": self.model.input_layout.size, "t": 1,
@@ -95,8 +100,18 @@ class Variables:
         for _ in range(3):
             state = {name: [generator.uniform(0.2, 1.1) for _ in range(n)] for name, n in sizes.items()}
             state["p"] = [generator.uniform(0.5, 1.5) for _ in self.p]
+            for group in self.norms:
+                size = sqrt(sum(state["q"][k] ** 2 for k in group))
+                for k in group:
+                    state["q"][k] /= size
             states.append(state)
         return tuple(states)
+
+    def _use(self, states: tuple[State, ...], everywhere: bool) -> None:
+        """Decide at these states; ``everywhere``: they satisfy no conditions, so that "zero" means identically zero."""
+        self.states = states
+        self.decisions = Decisions(states, everywhere)
+        """Decisions on nodes: zero, constant, equal."""
 
     def samples(self, nodes: Sequence[Node]) -> list[tuple[float, ...]]:
         """Values of each node at the random states (NaN where it is undefined there)."""
@@ -108,32 +123,20 @@ class Variables:
         return [min(abs(value) for value in values) for values in self.samples(nodes)]
 
     def vanish(self, nodes: Iterable[Node]) -> bool:
-        """Whether all nodes are identically zero, structurally or at every random state."""
-        left = [node for node in nodes if not node.is_zero]
-        return all(abs(v) < RELATIVE_ZERO for values in self.samples(left) for v in values) if left else True
+        """Whether all nodes are identically zero."""
+        return self.decisions.are_zero(nodes)
 
     def vanish_in_all_cases(self, nodes: Iterable[Node]) -> bool:
         """Whether all nodes are identically zero; those with cases (``Max``, a spline) in all of them."""
-        nodes = list(nodes)
-        return self.vanish(nodes) and not may_differ_elsewhere(nodes)
+        return self.decisions.are_zero_in_all_cases(nodes)
 
     def are_constant(self, nodes: Iterable[Node], variables: Sequence[Node]) -> bool:
-        """Whether no node changes with the variables: by a slope, by a jump, or where they change their signs."""
-        nodes, one = list(nodes), self.graph.one
-        partials = [Tangent(self.graph, {variable: one}) for variable in variables]
-        slopes = (partial(node) for node in nodes for partial in partials)
-        if not self.vanish_in_all_cases(slopes) or jump_with(nodes, variables):
-            return False
-        return self.agree(nodes, substitute(nodes, {variable: -variable for variable in variables}))
+        """Whether no node changes with the variables."""
+        return self.decisions.are_constant(nodes, variables)
 
     def agree(self, a: Sequence[Node], b: Sequence[Node]) -> bool:
-        """Whether two vectors agree at every random state."""
-        if tuple(a) == tuple(b):
-            return True
-        for x, y in zip(self.samples(a), self.samples(b), strict=True):
-            if any(abs(v - w) > RELATIVE_ZERO * (1.0 + abs(v)) for v, w in zip(x, y, strict=True)):
-                return False
-        return True
+        """Whether two vectors, whose components have one unit, are equal."""
+        return self.decisions.are_equal(a, b)
 
 
 class System(Variables):
@@ -155,6 +158,9 @@ class System(Variables):
         )
         self._extend_symbols()
         self._lowering = Lowering(self.graph, self._symbols)
+        if len(self.q) > len(self.u):
+            kept = self._kept_positions()
+            self._use(self._moved_onto(kept), everywhere=not kept)
 
     def _kinematics(self) -> tuple[tuple[tuple[Node, ...], ...], tuple[Node, ...]]:
         """C and D of ``q' = C u + D`` from the kinematical equations, affine in q' and u."""
@@ -168,13 +174,44 @@ class System(Variables):
         rest = substitute(rows, dict.fromkeys((*rates, *self.u, *self.auxiliary), graph.zero))
         right = [[*(-y for y in Y_row), -f] for Y_row, f in zip(Y, rest, strict=True)]
         try:
-            solution = solve_linear(M, right, self.magnitudes)
+            solution = solve_linear(M, right, self.samples)
         except ZeroDivisionError as error:
             names = ", ".join(symbol_name(q) for q in model.coordinates)
             raise ModelError(
                 f"the kinematical equations cannot be solved for the derivatives of {names}: their matrix is singular"
             ) from error
         return tuple(tuple(row[:-1]) for row in solution), tuple(row[-1] for row in solution)
+
+    def _kept_positions(self) -> list[Node]:
+        """The constraints on positions that the kinematics keep by themselves, norms of Euler parameters included."""
+        kept = [self.norm(group) for group in self.norms]
+        for phi in self.settled([self.lower(expression) for expression in self.model.holonomic_constraints]):
+            slope = gradient([phi], [self.graph.one], self.q)
+            if self.vanish([*(self.graph.dot(slope, column) for column in zip(*self.C, strict=True)), self.rate(phi)]):
+                kept.append(phi)
+        return kept
+
+    def _moved_onto(self, kept: Sequence[Node]) -> tuple[State, ...]:
+        """The random states moved to satisfy these constraints on positions.
+
+        Elsewhere, matrices of direction cosines, for example, are no rotations, and equal expressions differ.
+        """
+        newton, generator = Newton(kept, self.q), random.Random(1843)
+
+        def moved(state: State) -> State:
+            """Where the method does not converge from positive coordinates, it may from others."""
+            for _ in range(DRAWS):
+                found = newton.solve(state)
+                if found is not None:
+                    return found
+                state = {**state, "q": [generator.uniform(-1.1, 1.1) for _ in self.q]}
+            return state
+
+        return tuple(map(moved, self.states))
+
+    def norm(self, group: Sequence[int]) -> Node:
+        """``e.e - 1`` of a group of Euler parameters."""
+        return self.graph.sum([*(self.q[k] * self.q[k] for k in group), -self.graph.one])
 
     def _extend_symbols(self) -> None:
         """Add the symbols q', q'', u' and those of the rates of inputs and states."""

@@ -10,9 +10,10 @@ from sympy.physics.vector import ReferenceFrame
 
 from kanegen.derivation.geometry.frames import Frame
 from kanegen.derivation.geometry.points import Point
-from kanegen.derivation.geometry.system import RELATIVE_ZERO, System
+from kanegen.derivation.geometry.system import System
 from kanegen.derivation.geometry.vectors import Triple, dot, minus, plus
 from kanegen.errors import ModelError
+from kanegen.graph.decisions import RELATIVE_ZERO
 from kanegen.graph.nodes import Node
 from kanegen.model.expressions import dyadic_frames
 from kanegen.model.geometry import is_ground

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 import tempfile
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, find_toolchain, link_command, make
-from kanegen.codegen.sources import write_files
 from kanegen.errors import BuildError
+from kanegen.writing import reason, replacing, write_files
 
 PORTABLE: Final = CompilerOptions(
     kernel=("-std=c99", "-O3", "-fno-tree-slp-vectorize"),
@@ -74,22 +73,13 @@ def require_target(path: Path) -> None:
 
 
 def write_archive(files: Mapping[str, bytes], path: Path) -> None:
-    """Write the archive at once: a file beside it, which is then renamed. Raises `BuildError` if that is impossible."""
+    """Write the archive, completely or not at all. Raises `BuildError` if that is impossible."""
     try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file, zipfile.ZipFile(file, "w") as archive:
-                for name, data in sorted(files.items()):
-                    entry = zipfile.ZipInfo(name, _TIME)
-                    entry.compress_type = zipfile.ZIP_DEFLATED
-                    entry.external_attr = (0o100755 if name.startswith("binaries/") else 0o100644) << 16
-                    archive.writestr(entry, data)
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
+            for name, data in sorted(files.items()):
+                entry = zipfile.ZipInfo(name, _TIME)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                entry.external_attr = (0o100755 if name.startswith("binaries/") else 0o100644) << 16
+                archive.writestr(entry, data)
     except OSError as error:
-        raise BuildError(f"the FMU cannot be written to {path}: {error.strerror or error}") from error
+        raise BuildError(f"the FMU cannot be written to {path}: {reason(error)}") from error

@@ -100,28 +100,31 @@ def cholesky_substitute(L: Matrix, b: Matrix) -> Matrix:
     return x
 
 
-def symmetric_eigen(S: Matrix) -> tuple[Matrix, Matrix]:
-    """Return the ascending eigenvalues (n,) and the eigenvectors, rows of (n, n), of a symmetric matrix."""
-    context = _context(S)
-    if context is None:
-        if not np.all(np.isfinite(S)):
-            return np.full(len(S), np.nan), np.full(S.shape, np.nan)
-        values, vectors = np.linalg.eigh(S)
-        return values, vectors.T
-    E, V = context.eigsy(context.matrix(S.tolist()))
-    return vector(E), vector(V).reshape(S.shape).T
+def symmetric_eigen(L: Matrix) -> tuple[Matrix, Matrix]:
+    """Return the eigenvalues (n,) and the eigenvectors, rows of (n, n), of ``L L^T`` for a lower triangle L."""
+    U, values, _ = singular_values(L)
+    return values**2, U.T
 
 
-def singular_values(M: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """Return U (m, k), the descending singular values (k,) and V^T (k, n) of M (m, n), ``k = min(m, n)``."""
+def singular_values(M: Matrix, full: bool = False) -> tuple[Matrix, Matrix, Matrix]:
+    """Return U (m, k), the descending singular values (k,) and V^T (k, n) of M (m, n), ``k = min(m, n)``.
+
+    All have few relative errors, whatever the units of the rows: LAPACK's function that rotates rows (Drmac and
+    Veselic 2008). With ``full``, U is (m, m).
+    """
     context, (m, n) = _context(M), M.shape
-    k = min(m, n)
-    if context is None:
-        if not np.all(np.isfinite(M)):
-            return np.full((m, k), np.nan), np.full(k, np.nan), np.full((k, n), np.nan)
-        return np.linalg.svd(M, full_matrices=False)
-    U, values, VT = context.svd_r(context.matrix(M.tolist()))
-    return matrix(m, k, U), vector(values), matrix(k, n, VT)
+    k, wide = min(m, n), m if full else min(m, n)
+    if context is not None:
+        U, values, VT = context.svd_r(context.matrix(M.tolist()), full_matrices=full)
+        return matrix(m, wide, U), vector(values), np.array(VT.tolist())[:k]
+    if not np.all(np.isfinite(M)):
+        return np.full((m, wide), np.nan), np.full(k, np.nan), np.full((k, n), np.nan)
+    from scipy.linalg.lapack import dgejsv
+
+    tall = M.T if m < n else M
+    values, left, right, scaling, *_ = dgejsv(tall, joba=2, jobu=int(full and m > n), jobv=0, jobr=0, jobt=1, jobp=1)
+    values = values * (scaling[0] / scaling[1])
+    return (right, values, left.T) if m < n else (left, values, right.T)
 
 
 def _context(M: Matrix) -> Any:

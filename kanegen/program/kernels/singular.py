@@ -17,7 +17,6 @@ from kanegen.program.kernels.dense import (
     Matrix,
     cholesky_factor,
     cholesky_substitute,
-    epsilon,
     fill,
     matrix,
     singular_values,
@@ -28,7 +27,7 @@ from kanegen.program.kernels.linear import cholesky_operations
 from kanegen.program.records import Kernel, Shapes
 
 SINGULAR_VALUE_TOLERANCE: Final = 1e-9
-"""Singular values below this fraction of the largest count as zero, as in C."""
+"""Singular values below this fraction of the rows that they combine count as zero, as in C."""
 
 DISTANCE: Final = 1e-3
 RATE: Final = 1e-6
@@ -73,9 +72,10 @@ def canonical(
     n_u: int, n_c: int, Q: Array, Qdot: Array, P: Array, J: Array, b: Array, u: Array, work: Array, parts: Array
 ) -> int:
     """Compute constraint-enforcing and momentum-balance parts of u' and w' (Bajodah and Chen 2018, eqs. 40 and 44)."""
-    values, vectors = symmetric_eigen(matrix(n_u, n_u, Q))
-    if not all(value > 1e-14 * max(values) for value in values):
+    factor = cholesky_factor(matrix(n_u, n_u, Q))
+    if factor is None:
         return Status.SINGULAR
+    values, vectors = symmetric_eigen(factor)
     roots = values**0.5
     root = vectors.T / roots
     scaled, free = matrix(n_c, n_u, J) @ root, root.T @ vector(P)
@@ -113,11 +113,11 @@ def udwadia_kalaba_limit(
         return Status.SINGULAR
     rows, rates, free = matrix(n_c, n_u, J) @ root, matrix(n_c, n_u, G) @ root, root.T @ vector(P)
     rest = vector(b) - rows @ free
-    values, vectors = symmetric_eigen(rows @ rows.T)
-    directions, changes = vectors @ rows, vectors @ rates
-    replaced = _replaced(values, directions, changes, rates, max(abs(x) for x in u))
-    least = max(values) * max(SINGULAR_VALUE_TOLERANCE**2, 64 * epsilon(values))
-    independent = [k for k in range(n_c) if values[k] > least]
+    U, singular, _ = singular_values(rows, full=True)
+    vectors, values = U.T, np.concatenate([singular**2, np.zeros(n_c - len(singular), dtype=int)])
+    directions, changes, scales = vectors @ rows, vectors @ rates, _scales(U, rows)
+    replaced = _replaced(values, scales, directions, changes, _scales(U, rates), max(abs(x) for x in u))
+    independent = [k for k in range(n_c) if values[k] > SINGULAR_VALUE_TOLERANCE**2 * scales[k]]
     kept = [k for k in independent if k not in replaced]
     weights = (vectors[kept] @ rest) / values[kept]
     y = free + weights @ directions[kept]
@@ -131,15 +131,23 @@ def udwadia_kalaba_limit(
     return Status.RANK_DEFICIENT if len(independent) < n_c else Status.OK
 
 
-def _replaced(values: Matrix, directions: Matrix, changes: Matrix, rates: Matrix, speed: Any) -> list[int]:
-    """Return the indices of the singular values whose rows are replaced."""
-    limit, least = DISTANCE**2 * max(values), RATE**2 * max(row @ row for row in rates)
-    bound = [(row, value) for row, value in zip(directions, values, strict=True) if value > limit]
+def _scales(U: Matrix, rows: Matrix) -> Matrix:
+    """Return the mean of the squared lengths of the rows, weighted with the squares of each column of U."""
+    scales: Matrix = (U * U).T @ (rows * rows).sum(axis=1)
+    return scales
+
+
+def _replaced(
+    values: Matrix, scales: Matrix, directions: Matrix, changes: Matrix, rates: Matrix, speed: Any
+) -> list[int]:
+    """Return the indices of the singular values whose rows are replaced; ``rates``: the scales of the changes."""
+    limits = DISTANCE**2 * scales
+    bound = [(row, value) for row, value, limit in zip(directions, values, limits, strict=True) if value > limit]
     replaced = []
     for k, value in enumerate(values):
         change = _without(changes[k], bound)
         left = change @ change
-        if value < limit and left > least and value * speed**2 < DISTANCE**2 * left:
+        if value < limits[k] and left > RATE**2 * rates[k] and value * speed**2 < DISTANCE**2 * left:
             replaced.append(k)
     return replaced
 
@@ -156,9 +164,10 @@ def pseudoinverse(M: Matrix, z: Matrix) -> tuple[Matrix, Matrix, int]:
     if len(M) == 0:
         return np.zeros(M.shape[1], dtype=int), np.zeros(0, dtype=int), 0
     U, values, VT = singular_values(M)
-    rank = sum(1 for value in values if value > SINGULAR_VALUE_TOLERANCE * values[0])
-    along = (U[:, :rank].T @ z) / values[:rank]
-    return along @ VT[:rank], U[:, :rank] @ (along / values[:rank]), rank
+    used = np.flatnonzero(values**2 > SINGULAR_VALUE_TOLERANCE**2 * _scales(U, M))
+    U, values = U[:, used], values[used]
+    along = (U.T @ z) / values
+    return along @ VT[used], U @ (along / values), len(used)
 
 
 def _without_rows(M: Matrix, x: Matrix) -> Matrix:
@@ -276,7 +285,7 @@ KERNELS: Final = (
         work=lambda n_u, n_c: n_u * (n_u + 7) + n_c * (n_c + 2),
     ),
     Kernel(control_solve, _CONTROL, _A, _SOLVE, ("x",), _control_operations, lambda m, n: m * (m + 3) + n),
-    Kernel(control_damped, _CONTROL, _A, _DAMPED, ("x",), _control_operations, lambda m, n: m * m),
+    Kernel(control_damped, _CONTROL, _A, _DAMPED, ("x",), _control_operations, lambda m, n: m * (m + 1)),
     Kernel(
         control_feasibility,
         _CONTROL,

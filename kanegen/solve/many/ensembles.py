@@ -124,7 +124,7 @@ class Ensembles(Integrable, Batching):
             raise SolveError(problem)
         self._require_usable(functions, motions, span, common)
         reduced = reduction(functions, reduce)
-        runs = Runs(solver, motions, span, times, reduced, common)
+        runs = Runs(solver._toward(*span), motions, span, times, reduced, common)
         return _integrate(runs, number, progress)
 
     def _require_usable(

@@ -10,7 +10,7 @@ from typing import Any, cast
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
-from kanegen.model import Projection
+from kanegen.model import Baumgarte, Projection
 from kanegen.progress import ProgressBar, activity
 from kanegen.solve.consistent import (
     RunStart,
@@ -200,11 +200,24 @@ class Integrable(Evaluation):
         r = self._read_once(closing, r)
         q0, u0, s0 = start_state(self._functions, self.initial, t0, (q0, u0, s0), r, start_tolerance)
         start = RunStart(t0, q0, u0, s0, start_tolerance)
-        return integrate(self._running()._problem(closing, start, r), start, t1, options)
+        return integrate(self._toward(t0, t1)._running()._problem(closing, start, r), start, t1, options)
 
     @cached_property
     def _start_time(self) -> float | None:
         return initial_time(self.description, self.initial)
+
+    def _toward(self, t0: float, t1: float) -> Integrable:
+        """The solver whose stabilization acts in the direction of a run from ``t0`` to ``t1``."""
+        given = self.stabilization
+        turned = isinstance(given, Baumgarte) and t0 != t1 and given.backward != (t1 < t0)
+        return self._turned if turned else self
+
+    @cached_property
+    def _turned(self) -> Integrable:
+        """The solver with the stabilization of the other direction of time."""
+        stabilization, make = cast(Baumgarte, self.stabilization), cast(Callable[..., Integrable], type(self))
+        turned = stabilization.toward(not stabilization.backward)
+        return make(self.extension, self.description, self.parameters, turned, self.initial, self.model)
 
     def _running(self, *others: str) -> Integrable:
         """The solver, or one whose module also has ``others`` and the functions of a projection that were left out."""

@@ -2,22 +2,26 @@
 
 The numbers are variables, ``q`` (time, coordinate) and so on, with the names along each dimension; everything else is
 text in the attributes, mappings and lists as JSON. Variables without elements are left out, because the format has no
-dimensions of length zero.
+dimensions of length zero. An attribute is the checksum of the whole file, so that a damaged file is recognized before
+anything in it is read.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, fields
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Final
 
 import numpy as np
 
 from kanegen._version import __version__
 from kanegen.arrays import Array
-from kanegen.errors import SolveError
+from kanegen.errors import FileError
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.solution.overview import Events
 from kanegen.solve.solution.records import (
@@ -31,9 +35,16 @@ from kanegen.solve.solution.records import (
     Saturation,
     Statistics,
 )
+from kanegen.writing import reason
 
-FORMAT = 1
+FORMAT: Final = 2
 """The version of the layout of the files."""
+
+_ZEROS: Final = b"0" * 64
+"""The checksum of a file, SHA-256, is that of the file with these characters in its place."""
+
+_CHECKSUM: Final = re.compile(rb"\0\0\0\x08checksum\0\0\0\x02\0\0\0\x40([0-9a-f]{64})")
+"""The attribute ``checksum`` in the bytes of a file."""
 
 EVENT_ARRAYS = {
     "q": "coordinate",
@@ -46,30 +57,48 @@ EVENT_ARRAYS = {
 """The arrays of an :class:`.EventRecord`, with their dimensions."""
 
 
-def write(path: Path, solution: Any, inputs: Array) -> None:
-    """Write a solution; ``inputs`` (n_t, n_r + n_hidden). Raises `OSError` if the file cannot be written."""
+def write(file: IO[bytes], solution: Any) -> None:
+    """Write a solution with its inputs and checksum."""
+    content = _content(solution)
+    place = content.index(_ZEROS)
+    content[place : place + len(_ZEROS)] = sha256(content).hexdigest().encode()
+    file.write(content)
+
+
+def _content(solution: Any) -> bytearray:
+    """The bytes of the file, without the checksum."""
     from scipy.io import netcdf_file
 
     record: RunRecord = solution.run
-    attributes = {"format": FORMAT, "kanegen_version": __version__, **_attributes(solution)}
     labels = {"coordinate": record.coordinates, "speed": record.speeds, "state": record.states, "input": record.inputs}
     if solution.contacts is not None:
         labels["contact_row"] = solution.contacts.names
     if solution.control is not None:
         labels |= {"control": solution.control.names, "servo_error": solution.control.constraints}
-    with netcdf_file(path, "w", version=2) as file:
-        for name, value in attributes.items():
-            setattr(file, name, value if isinstance(value, str) else json.dumps(value))
-        for name, (dimensions, values) in _variables(solution, inputs).items():
-            _put(file, name, dimensions, values)
-        for dimension, names in labels.items():
-            if names:
-                encoded = np.array([name.encode() for name in names])
-                characters = encoded.view("S1").reshape(len(names), -1)
-                _put(file, dimension, (dimension, f"{dimension}_name"), characters, "c")
-                file.variables[dimension]._Encoding = "utf-8"
-        if "t" in file.variables:
-            file.variables["t"].units = "s"
+    buffer = BytesIO()
+    file = netcdf_file(buffer, "w", version=2)
+    for name, value in _attributes(solution).items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        setattr(file, name, _encoded(text))
+    for name, (dimensions, values) in _variables(solution, solution.all_rows).items():
+        _put(file, name, dimensions, values)
+    for dimension, names in labels.items():
+        if names:
+            encoded = np.array([_encoded(name) for name in names])
+            characters = encoded.view("S1").reshape(len(names), -1)
+            _put(file, dimension, (dimension, f"{dimension}_name"), characters, "c")
+            file.variables[dimension]._Encoding = "utf-8"
+    if "t" in file.variables:
+        file.variables["t"].units = "s"
+    file.flush()
+    content = bytearray(buffer.getbuffer())
+    buffer.close()  # so that the garbage collector does not write once more
+    return content
+
+
+def _encoded(text: str) -> bytes:
+    """UTF-8; names can contain surrogates, for which other programs get a question mark."""
+    return text.encode(errors="replace")
 
 
 def _put(file: Any, name: str, dimensions: Sequence[str], values: Any, kind: str = "") -> None:
@@ -87,6 +116,9 @@ def _attributes(solution: Any) -> dict[str, Any]:
     record, contacts, control = solution.run, solution.contacts, solution.control
     own = ("model", "digest", "parameters", "options")
     return {
+        "checksum": _ZEROS.decode(),
+        "format": FORMAT,
+        "kanegen_version": __version__,
         **{name: _plain(getattr(record, name)) for name in own},
         "status": solution.status.value,
         "message": solution.message,
@@ -143,22 +175,44 @@ def _variables(solution: Any, inputs: Array) -> dict[str, tuple[tuple[str, ...],
 def read(path: Path) -> tuple[dict[str, Any], Array]:
     """The fields of the solution in a file, without its solver, and the inputs (n_t, n_r + n_hidden).
 
-    Raises `SolveError` for a file that :func:`write` did not write, `OSError` if it cannot be read.
+    Raises `FileError` for a file that cannot be read, that :func:`write` did not write, or that was changed since.
     """
     from scipy.io import netcdf_file
 
-    try:
-        with netcdf_file(path, "r", mmap=False) as file:
-            stored = {name: x.decode() if isinstance(x, bytes) else str(x) for name, x in file._attributes.items()}
-            arrays = {name: np.array(x[:], x[:].dtype.newbyteorder("=")) for name, x in file.variables.items()}
-    except (TypeError, ValueError, KeyError, IndexError) as error:
-        raise SolveError(f"{path} is not a netCDF file of kanegen: {error}") from error
-    if stored.get("format") != str(FORMAT):
-        found = f"its format is {stored['format']}, of another version" if "format" in stored else "it has no format"
-        raise SolveError(f"{path} is not a solution that this version of kanegen wrote ({found})")
-    texts = ("model", "digest", "status", "message", "kanegen_version")
+    content = _checked(path)
+    file = netcdf_file(BytesIO(content), "r", mmap=False)
+    stored = {name: x.decode() if isinstance(x, bytes) else str(x) for name, x in file._attributes.items()}
+    if stored["format"] != str(FORMAT):
+        raise FileError(
+            f"{path} has the format {stored['format']}; this version of kanegen reads the format {FORMAT}: read it "
+            f"with kanegen {stored['kanegen_version']}, which wrote it"
+        )
+    arrays = {name: np.array(x[:], x[:].dtype.newbyteorder("=")) for name, x in file.variables.items()}
+    texts = ("checksum", "model", "digest", "status", "message", "kanegen_version")
     attributes = {name: value if name in texts else json.loads(value) for name, value in stored.items()}
     return _fields(arrays, attributes), arrays.get("r", np.empty((len(arrays.get("t", ())), 0)))
+
+
+def _checked(path: Path) -> bytes:
+    """The bytes of a file whose checksum is right."""
+    try:
+        content = bytearray(path.read_bytes())
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {reason(error)}") from error
+    if not content.startswith(b"CDF"):
+        raise FileError(f"{path} is no solution that kanegen wrote: it is not a netCDF file of the classic format")
+    found = _CHECKSUM.search(content)
+    if found is None:
+        raise FileError(f"{path} is no solution that kanegen wrote, or it is damaged: it has no checksum")
+    place, checksum = found.start(1), found[1]
+    del found  # it holds the buffer
+    content[place : place + len(_ZEROS)] = _ZEROS
+    if sha256(content).hexdigest().encode() != checksum:
+        raise FileError(
+            f"{path} is damaged, or was changed after kanegen wrote it: its checksum does not fit its content; use a "
+            "copy, or save the solution again"
+        )
+    return bytes(content)
 
 
 def _fields(arrays: dict[str, Any], a: dict[str, Any]) -> dict[str, Any]:

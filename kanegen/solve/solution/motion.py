@@ -16,7 +16,8 @@ from kanegen.errors import SolveError, brief
 from kanegen.paths import file_path
 from kanegen.program.catalogue import ATTRIBUTES
 from kanegen.solve.solution.animation import animate
-from kanegen.solve.solution.files import read, write
+from kanegen.solve.solution.files import read
+from kanegen.solve.solution.formats import save
 from kanegen.solve.solution.overview import Events, event_table, run_table
 from kanegen.solve.solution.quantities import Members, MotionInputs, SolverReference, along
 from kanegen.solve.solution.records import (
@@ -247,13 +248,17 @@ class Solution:
         return data_set(self, quantities)
 
     def save(self, path: Any) -> None:
-        """Write the solution to a netCDF file (classic format), which :func:`kanegen.load` reads.
+        """Write the solution to a file, in the format that its suffix names; an earlier file is replaced.
 
-        The file contains the motion, inputs, events, contacts, controls, dense output, statistics, parameters, options
-        and the digest of the model; not the solver, and not the dense output of a momentum form. Raises `SolveError`
-        if ``path`` is not a path, `OSError` if the file cannot be written.
+        ``.nc``: netCDF (classic format), which :func:`kanegen.load` reads, with the motion, inputs, events, contacts,
+        controls, dense output, statistics, parameters, options and the digest of the model; not the solver, and not the
+        dense output of a momentum form. ``.csv`` and ``.npz``: t, q, u, s and the controls of a closed loop.
+        ``.parquet``: :meth:`to_dataframe`.
+
+        Raises `FileError` for other suffixes, and if the file cannot be written, which leaves an earlier file as it
+        was; `SolveError` if ``path`` is not a path.
         """
-        write(file_path(path), self, self.all_rows)
+        save(self, path)
 
     # -- plots ----------------------------------------------------------------------------------------------
 
@@ -354,18 +359,18 @@ def _restored(fields: dict[str, Any]) -> Solution:
 
 
 def load(path: Any, solver: Any = None) -> Solution:
-    """Read a solution that :meth:`Solution.save` wrote.
+    """Read a solution that :meth:`Solution.save` wrote as netCDF (``.nc``).
 
     With ``solver``, a :class:`kanegen.Solver` of the same model, the quantities of the solution can be evaluated; they
     use the parameters of the run.
 
     Raises
     ------
+    FileError
+        If the file cannot be read, is of another kind, or is damaged: its checksum does not fit its content.
     SolveError
-        For a file of another kind, and if the digest of the solver is not that of the file: the model, the options of
-        the build or the version of kanegen differ.
-    OSError
-        If the file cannot be read.
+        If the digest of the solver is not that of the file: the model, the options of the build or the version of
+        kanegen differ.
     """
     values, inputs = read(file_path(path))
     solution = _restored(values | {"all_inputs": MotionInputs(lambda: inputs), "reference": None})

@@ -113,6 +113,8 @@ static const kg_model model = {
     /* contacts     */ NULL,
     /* n_events     */ 0,
     /* events       */ NULL,
+    /* n_switches   */ 0,
+    /* switches     */ NULL,
 };
 
 const kg_model *kg_get_model(void)

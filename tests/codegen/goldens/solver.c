@@ -219,6 +219,8 @@ static const kg_model model = {
     /* contacts     */ contacts,
     /* n_events     */ 2,
     /* events       */ events,
+    /* n_switches   */ 0,
+    /* switches     */ NULL,
 };
 
 const kg_model *kg_get_model(void)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,13 @@ import numpy as np
 import pytest
 from control_models import solver_of as control_solver
 from hybrid_models import RATE, block, rough_block
-from messages import raises
+from messages import raises, says
 from servo_systems import rod_solver, rod_state
 from state_models import solver_of, ticking
 from systems import initial, solver_for
 
 import kanegen as kg
+from kanegen.solve.solution import files
 
 
 def stateful() -> kg.Solution:
@@ -138,10 +140,96 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         file.title = "measurements"
     with raises(kg.SolveError, "other.nc"):
         kg.load(tmp_path / "other.nc")
-    with pytest.raises(FileNotFoundError):
+    with raises(kg.FileError, "missing.nc", "No such file"):
         kg.load(tmp_path / "missing.nc")
-    with pytest.raises(FileNotFoundError):
+    with raises(kg.FileError, "motion.nc", "there is no folder"):
         stateful().save(tmp_path / "missing" / "motion.nc")
+
+
+def damaged(content: bytes, seed: int) -> Iterator[tuple[str, bytes]]:
+    """A hundred versions of a file, each with one kind of damage."""
+    draw = np.random.default_rng(seed)
+    size = len(content)
+    for _ in range(60):
+        changed = bytearray(content)
+        place, bit = draw.integers(size), draw.integers(8)
+        changed[place] ^= 1 << bit
+        yield f"bit {bit} of byte {place}", bytes(changed)
+    for _ in range(20):
+        place = draw.integers(size)
+        yield f"cut at {place}", content[:place]
+    for _ in range(10):
+        changed, place = bytearray(content), draw.integers(size)
+        changed[place : place + 512] = draw.bytes(len(changed[place : place + 512]))
+        yield f"other bytes from {place}", bytes(changed)
+    for _ in range(8):
+        a, b = sorted(draw.integers(size, size=2).tolist())
+        yield f"without the bytes {a} to {b + 1}", content[:a] + content[b + 1 :]
+    yield "a byte more", content + b"\0"
+    yield "twice", content * 2
+
+
+OTHERS = {
+    "empty": b"",
+    "text": "θ,x\n0,1\n".encode(),
+    "JSON": b'{"format": 2}',
+    "HDF5": b"\x89HDF\r\n\x1a\n" + bytes(100),
+    "a picture": b"\x89PNG\r\n\x1a\n" + bytes(100),
+    "ZIP": b"PK\x03\x04" + bytes(100),
+    "the start of netCDF": b"CDF\x02",
+}
+"""Files of other formats."""
+
+
+@pytest.mark.parametrize("run", RUNS[:6], ids=[run.__name__ for run in RUNS[:6]])
+def test_damaged_files_are_refused(run: Any, tmp_path: Path) -> None:
+    """Of 600 files, 302 were loaded with other numbers and 70 raised errors of other kinds."""
+    solution, file = run(), tmp_path / "motion.nc"
+    solution.save(file)
+    content = file.read_bytes()
+    versions = [item for item in damaged(content, seed=RUNS.index(run)) if item[1] != content]
+    assert len(versions) >= 95
+    for what, changed in (*versions, *OTHERS.items()):
+        file.write_bytes(changed)
+        try:
+            kg.load(file)
+        except kg.FileError as error:
+            says(error, str(file))
+        else:
+            pytest.fail(f"{what}: the file is loaded")
+
+
+def test_a_file_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "FORMAT", 7)
+    stateful().save(tmp_path / "motion.nc")
+    monkeypatch.undo()
+    with raises(kg.FileError, "motion.nc", "format 7", "format 2", kg.__version__):
+        kg.load(tmp_path / "motion.nc")
+
+
+@pytest.mark.parametrize("name", ["motion", "motion.h5", "motion.zarr", "motion.nc4", "motion.mat", ".nc"])
+def test_suffixes_of_other_formats_are_refused(name: str, tmp_path: Path) -> None:
+    """They were written as netCDF under that name."""
+    with raises(kg.FileError, name, ".nc", ".csv", ".npz", ".parquet"):
+        stateful().save(tmp_path / name)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_the_suffix_decides_on_the_format(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    solution = servo()
+    assert solution.control is not None
+    for name in ("motion.csv", "motion.NPZ", "motion.parquet", "motion.NC"):
+        solution.save(tmp_path / name)
+    names = [*solution.run.coordinates, *solution.run.speeds, *solution.control.names]
+    assert [*pandas.read_csv(tmp_path / "motion.csv").columns] == ["t", *names]
+    table = np.loadtxt(tmp_path / "motion.csv", delimiter=",", skiprows=1)
+    np.testing.assert_array_equal(table[:, 1], solution.q[:, 0])
+    with np.load(tmp_path / "motion.NPZ") as stored:
+        assert stored["names"].tolist() == names
+        np.testing.assert_array_equal(stored["controls"], solution.control.values)
+    pandas.testing.assert_frame_equal(pandas.read_parquet(tmp_path / "motion.parquet"), solution.to_dataframe())
+    np.testing.assert_array_equal(kg.load(tmp_path / "motion.NC").q, solution.q)
 
 
 @pytest.mark.parametrize("use", [lambda: kg.load(3), lambda: stateful().save(3), lambda: kg.emit(rough_block(), 3)])
