@@ -102,7 +102,8 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
   scan.rule = kg_finder_rule(f, s, i);
   scan.side = f->side[i];
   scan.came = f->came[i];
-  scan.noise = kg_finder_noise(f, i);
+  /* A sum is as uncertain as the rounding of its terms. */
+  scan.noise = KG_MAX(kg_finder_noise(f, i), KG_C(2.0) * KG_EPSILON * KG_MAX(f->largest[i], f->excursion[i]));
   scan.unit = f->units[i];
   /* A guard that is zero within the errors of the integration during a step of usual length has no events. Short steps
    * on the surface show that it is crossed repeatedly. */

@@ -43,7 +43,7 @@ typedef struct {
   kg_real *g;    /* guards at the end of the last step, or at the event, before anything happens there */
 
   int *side;      /* sign of each guard before the next step; 0: on the surface */
-  int *came;      /* sign from which a guard on the surface has jumped there; 0: it has not */
+  int *came;      /* how a guard has come to the surface (kg_zeros) */
   int *restless;  /* whether the last step had to be divided for a guard; 1 before the first step */
   int any_costly;
   int watched;    /* calls of kg_finder_watch() since the last step */
@@ -56,6 +56,7 @@ typedef struct {
   kg_real *lowest;  /* of the costly guards at the stages of the last step */
   kg_real *highest;
   kg_real *excursion; /* largest magnitudes since the last event */
+  kg_real *largest;   /* and in the run */
   /* What a search on a step changes, as it was before: kg_finder_withdraw(). */
   int *before; /* side, restless, came */
   kg_real *slack_before;
@@ -64,7 +65,7 @@ typedef struct {
 } kg_finder;
 
 /* Lengths of the workspaces: kg_real, int, kg_found. */
-static inline size_t kg_finder_work(int n, int n_y) { return 13 * (size_t)n + (size_t)n_y; }
+static inline size_t kg_finder_work(int n, int n_y) { return 14 * (size_t)n + (size_t)n_y; }
 static inline size_t kg_finder_integers(int n) { return 7 * (size_t)n; }
 
 static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, kg_found *found) {
@@ -84,14 +85,15 @@ static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, 
   f->highest = work + 9 * n;
   f->scratch = work + 10 * n;
   f->excursion = work + 11 * n;
-  f->slack_before = work + 12 * n;
-  f->y = work + 13 * n;
+  f->largest = work + 12 * n;
+  f->slack_before = work + 13 * n;
+  f->y = work + 14 * n;
   f->any_costly = 0;
   f->watched = 0;
   for (ptrdiff_t i = 0; i < n; ++i) {
     f->side[i] = f->fired[i] = f->came[i] = 0;
     f->restless[i] = 1;
-    f->rounding[i] = KG_C(0.0);
+    f->rounding[i] = f->largest[i] = KG_C(0.0);
   }
 }
 
@@ -104,6 +106,7 @@ static inline void kg_finder_begin(kg_finder *f) {
   f->any_costly = 0;
   for (int i = 0; i < f->n; ++i) {
     f->any_costly = f->any_costly || kg_finder_is_costly(f, i);
+    f->largest[i] = KG_MAX(f->largest[i], f->excursion[i]);
     f->excursion[i] = KG_C(0.0);
   }
 }
@@ -221,7 +224,7 @@ static inline int kg_finder_land(kg_finder *f, const kg_stepper *s, int i, const
   if (KG_ABS(after[i] - f->g[i]) <= noise) {
     /* It has not jumped. If it had its event, it is on the surface, or beyond. */
     f->side[i] = !fired ? before : fired == KG_TOUCH || sign == before ? 0 : sign;
-    f->came[i] = fired ? 0 : f->came[i];
+    f->came[i] = fired == KG_CROSSING ? KG_CROSSED : fired ? 0 : f->came[i];
     return 0;
   }
   if (before == 0 && !fired) {

@@ -28,6 +28,9 @@ extern "C" {
 #define KG_RISING 1
 #define KG_CONDITION 2
 
+/* It is on the surface because it has just crossed it. */
+#define KG_CROSSED 2
+
 /* What was found. */
 #define KG_NOTHING 0
 #define KG_CROSSING 1 /* the sign changes between a and b */
@@ -51,7 +54,7 @@ typedef struct {
   void *context;
   int rule;         /* KG_FALLING ... KG_CONDITION */
   int side;         /* sign before the present piece; 0: on the surface g = 0, which it can leave */
-  int came;         /* sign from which it has jumped to the surface; 0: it has not */
+  int came;         /* how it has come to the surface: the sign from which it jumped there, KG_CROSSED, or 0 */
   kg_real noise;    /* values below this count as zero */
   kg_real unit;     /* extrema closer to zero than this are touches */
   kg_real flat;     /* what is on the surface and ends a piece closer than this, after no more than */
@@ -124,6 +127,12 @@ static inline int kg_zeros_above(int n, const kg_real *b, kg_real margin) {
   return 1;
 }
 
+/* Whether the coefficients keep their positive sign over the piece. At the ends, beside which no value shows a kink,
+ * twice the margin is asked for. */
+static inline int kg_zeros_positive(const kg_real *b, kg_real margin) {
+  return b[0] > KG_C(2.0) * margin && b[4] > KG_C(2.0) * margin && kg_zeros_above(3, b + 1, margin);
+}
+
 /* Whether the values show at once that the sign `side` is kept. */
 static inline int kg_zeros_keeps(const kg_real *g, int side) {
   kg_real signed_g[KG_ZEROS_VALUES], b[KG_ZEROS_NODES];
@@ -131,7 +140,7 @@ static inline int kg_zeros_keeps(const kg_real *g, int side) {
     signed_g[k] = (kg_real)side * g[k];
   }
   kg_zeros_enclose(signed_g, b);
-  return side != 0 && b[0] > KG_C(0.0) && b[4] > KG_C(0.0) && kg_zeros_above(3, b + 1, kg_zeros_margin(signed_g, b));
+  return side != 0 && kg_zeros_positive(b, kg_zeros_margin(signed_g, b));
 }
 
 /* Whether a change from the sign `side` to the other one counts. */
@@ -186,7 +195,7 @@ static inline int kg_zeros_leaves(const kg_zeros *s, const kg_real *b, kg_real m
 /* The function leaves the surface with this sign: an event if it jumped there from the other one. */
 static inline int kg_zeros_leave(kg_zeros *s, const kg_piece *piece, int side, kg_found *found) {
   const int came = s->came;
-  if (side * came < 0 && kg_zeros_counts(s, came)) {
+  if (came != KG_CROSSED && side * came < 0 && kg_zeros_counts(s, came)) {
     s->side = came;
     return kg_zeros_report(found, KG_CROSSING, piece->a, piece->g[0], piece->a, piece->g[0]);
   }
@@ -202,10 +211,11 @@ static inline int kg_zeros_surface(kg_zeros *s, const kg_piece *piece, int final
   for (int k = 0; k < KG_ZEROS_VALUES; ++k) {
     flat = flat && KG_ABS(piece->g[k]) <= (k == 4 ? s->flat : KG_MAX(s->flat, s->swing));
   }
-  if (flat) {
+  kg_zeros_enclose(piece->g, b);
+  /* Not one that crosses zero so fast that it would go further than that: it returns within the piece. */
+  if (flat && !(s->came == KG_CROSSED && KG_C(4.0) * KG_ABS(b[1] - b[0]) > s->flat)) {
     return KG_ZEROS_CLEAR;
   }
-  kg_zeros_enclose(piece->g, b);
   margin = kg_zeros_margin(piece->g, b);
   for (int side = -1; side <= 1; side += 2) {
     if (kg_zeros_leaves(s, b, margin, side)) {
@@ -235,14 +245,36 @@ static inline kg_real kg_zeros_lowest(const kg_real *b) {
   return KG_C(0.5) * (low + high);
 }
 
+/* Where the function, which has a kink in the shortest piece, is closest to zero: golden section. */
+static inline int kg_zeros_kink(const kg_zeros *s, const kg_piece *piece, kg_real *place, kg_real *g) {
+  const kg_real golden = KG_C(0.6180339887498949);
+  kg_real low = piece->a, high = piece->b, x[2], value[2];
+  int status = KG_OK;
+  for (int k = 0; k < 2 && status >= 0; ++k) {
+    x[k] = k == 0 ? high - golden * (high - low) : low + golden * (high - low);
+    status = s->value(s->context, x[k], value + k);
+  }
+  for (int i = 0; i < 60 && status >= 0 && high - low > KG_C(4.0) * KG_EPSILON * high; ++i) {
+    const int k = KG_ABS(value[0]) <= KG_ABS(value[1]) ? 0 : 1; /* which of the two stays */
+    *(k == 0 ? &high : &low) = x[1 - k];
+    x[1 - k] = x[k];
+    value[1 - k] = value[k];
+    x[k] = k == 0 ? high - golden * (high - low) : low + golden * (high - low);
+    status = s->value(s->context, x[k], value + k);
+  }
+  *place = KG_ABS(value[0]) <= KG_ABS(value[1]) ? x[0] : x[1];
+  *g = KG_ABS(value[0]) <= KG_ABS(value[1]) ? value[0] : value[1];
+  return status;
+}
+
 /* A piece with one extremum towards zero between two ends of the sign `side`; b, with that sign. */
 static inline int kg_zeros_dip(kg_zeros *s, const kg_piece *piece, const kg_real *b, kg_real margin, int final,
                               kg_found *found) {
   const kg_real x = kg_zeros_lowest(b);
   const kg_real expected = kg_zeros_polynomial(4, b, x);
-  const kg_real place = piece->a + x * (piece->b - piece->a);
+  const kg_real touch = KG_MAX(KG_MAX(s->unit, s->noise), kg_zeros_rounding(piece->g));
   const int side = s->side;
-  kg_real g;
+  kg_real place = piece->a + x * (piece->b - piece->a), g;
   int status;
   if (expected > KG_C(2.0) * margin + s->unit) {
     return KG_ZEROS_CLEAR;
@@ -263,10 +295,24 @@ static inline int kg_zeros_dip(kg_zeros *s, const kg_piece *piece, const kg_real
     status = kg_zeros_cross(s, place, g, piece->b, piece->g[4], found);
     return status;
   }
-  if (s->rule == KG_ANY && KG_ABS(g) <= KG_MAX(KG_MAX(s->unit, s->noise), kg_zeros_rounding(piece->g))) {
+  if (final && s->rule == KG_ANY && KG_ABS(g) > touch) {
+    status = kg_zeros_kink(s, piece, &place, &g);
+    if (status < 0) {
+      return status;
+    }
+  }
+  /* Not where it still falls at the end: that is no extremum, and what follows may cross zero. */
+  if (s->rule == KG_ANY && KG_ABS(g) <= touch && !(KG_ABS(g) > KG_ABS(piece->g[4]))) {
     return kg_zeros_report(found, KG_TOUCH, place, g, place, g);
   }
   return !final && expected < KG_C(0.0) && (kg_real)side * g > s->unit ? KG_ZEROS_HALVE : KG_ZEROS_CLEAR;
+}
+
+/* Whether the function, zero to within `zero` at the end of the piece, turns there: it goes no further beyond zero; b,
+ * positive before. */
+static inline int kg_zeros_turns(const kg_real *b, kg_real zero) {
+  const kg_real slope = KG_C(4.0) * (b[4] - b[3]), bend = KG_C(12.0) * (b[4] - KG_C(2.0) * b[3] + b[2]);
+  return KG_ABS(b[4]) <= zero && bend > KG_C(0.0) && slope * slope <= KG_C(2.0) * bend * zero;
 }
 
 /* Decides one piece: KG_ZEROS_CLEAR, KG_ZEROS_FOUND, KG_ZEROS_HALVE (not when `final`) or a negative status. */
@@ -288,11 +334,16 @@ static inline int kg_zeros_judge(kg_zeros *s, const kg_piece *piece, int final, 
     bends[i] = KG_C(3.0) * (falls[i] - falls[i + 1]);
   }
   if (g[4] <= KG_C(0.0)) {
+    if (kg_zeros_turns(b, KG_MAX(s->noise, kg_zeros_rounding(g)))) {
+      return s->rule == KG_ANY
+                 ? kg_zeros_report(found, KG_TOUCH, piece->b, piece->g[4], piece->b, piece->g[4])
+                 : KG_ZEROS_CLEAR;
+    }
     return final || kg_zeros_above(4, falls, KG_C(50.0) * margin)
                ? kg_zeros_cross(s, piece->a, piece->g[0], piece->b, piece->g[4], found)
                : KG_ZEROS_HALVE;
   }
-  if (kg_zeros_above(3, b + 1, margin) || kg_zeros_above(4, rises, KG_C(50.0) * margin)) {
+  if (kg_zeros_positive(b, margin) || kg_zeros_above(4, rises, KG_C(50.0) * margin)) {
     return KG_ZEROS_CLEAR;
   }
   return final || kg_zeros_above(3, bends, KG_C(800.0) * margin) ? kg_zeros_dip(s, piece, b, margin, final, found)

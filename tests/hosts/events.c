@@ -68,7 +68,7 @@ static int guards(void *context, double t, const double *y, int costly, double *
 /* Returns the outcome; *count events are stored, at most `capacity`. */
 int find_events(setting *s, const int *rules, const kg_stepper_options *options, double t0, double t_end,
                 const double *y0, int action, int capacity, event *events, int *count, kg_statistics *statistics) {
-  double work[2000], finder_work[450];
+  double work[2000], finder_work[500];
   int integers[128];
   kg_found found[32];
   kg_stepper stepper;

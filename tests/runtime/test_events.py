@@ -151,3 +151,31 @@ def test_cheap_guards_cost_five_values_a_step(host: EventHost) -> None:
     run = host.find([GuardOf(eh.COMPONENT, (2.0,))], 50.0, y0=(1.0, 0.0), problem=eh.OSCILLATOR)
     assert run.t.size == 0
     assert run.guard_evaluations <= 5 * run.statistics.steps + 4  # at the start, and in the first step
+
+
+@pytest.mark.parametrize("scale", [1.0, -1.0])
+@pytest.mark.parametrize("rule", [eh.FALLING, eh.ANY, eh.RISING])
+def test_a_touch_at_the_end_of_a_fixed_step_is_no_crossing(host: EventHost, scale: float, rule: int) -> None:
+    """Rounding puts the expanded square a little below zero there."""
+    for end in np.arange(1, 10) / 10:
+        run = host.find([polynomial(end, end, scale=scale, rule=rule)], 1.0, method="rk4", step=0.1)
+        assert run.kind == ((eh.TOUCH,) if rule == eh.ANY else ())
+        assert run.t == pytest.approx([end] if rule == eh.ANY else [], abs=EVENT_OF_CLOSE_ROOTS)
+
+
+@pytest.mark.parametrize("t0", [0.0, 1e6, 1.7e9])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_fast_guard_keeps_its_zeros_at_large_times(host: EventHost, method: str, t0: float) -> None:
+    run = host.find([GuardOf(eh.SINE, (100.0,))], t0 + 2.0, t0=t0, method=method, step=0.1)
+    numbers = np.arange(np.floor(100.0 * t0 / np.pi) + 1, np.floor(100.0 * (t0 + 2.0) / np.pi) + 1)
+    assert run.t == pytest.approx(numbers * np.pi / 100.0, rel=1e-15, abs=1e-12)
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-3, 1e-6])
+@pytest.mark.parametrize("method", ["dopri5", "dop853", "rodas"])
+def test_no_zero_of_a_motion_is_lost_at_loose_tolerances(host: EventHost, method: str, tolerance: float) -> None:
+    """A step of dop853 is as long as half a turn: it ends where the next zero is."""
+    options = {"y0": (1.0, 0.0), "problem": eh.OSCILLATOR, "method": method, "tolerance": tolerance}
+    run = host.find([GuardOf(eh.COMPONENT)], 1000.0, **options)
+    assert np.diff(run.t) == pytest.approx(np.pi, abs=10.0 * tolerance)
+    assert set(run.kind) == {eh.CROSSING}
