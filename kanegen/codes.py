@@ -58,6 +58,11 @@ class Status(Code):
         "the run has stopped at a time requested by the host (kg_hybrid.h)",
     )
     TERMINATED = (6, "a terminal event ended the run", "an event ended the run")
+    REJECTED = (
+        7,
+        "the step is repeated with a smaller size",
+        "a step was withdrawn; a shorter one is to follow (kg_stepper_cut)",
+    )
     SINGULAR = (
         -1,
         "the matrix to be solved is singular to working precision: look for redundant constraints "
@@ -134,12 +139,6 @@ class Status(Code):
         "the gap of a rigid contact is negative: start from a state with a gap >= 0, or give the contact a law "
         "that allows penetration",
         "the gap of a rigid contact is negative at the start",
-    )
-    FLAT_GUARD = (
-        -21,
-        "the guard was zero wherever it was evaluated, so that the event has no instant: correct the guard, or leave "
-        "the event out by events=",
-        "the guard of an event was zero wherever it was evaluated (never returned by a stepper)",
     )
 
 

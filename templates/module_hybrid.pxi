@@ -27,7 +27,6 @@ cdef extern from "module_runtime.h" nogil:
     int kg_module_hybrid_open(kg_hybrid *, void *)
     int kg_module_hybrid_start(kg_run *, kg_hybrid *, const kg_stepper_options *, double *, double *)
     int kg_module_hybrid_forces(kg_hybrid *, const int *, const double *, double, const double *, double *)
-    int kg_module_hybrid_flat_guard(const kg_hybrid *)
     int kg_module_hybrid_mode(const kg_hybrid *, int)
 
 EVENTS = tuple([MODEL.events[i].name.decode() for i in range(MODEL.n_events)])
@@ -150,9 +149,6 @@ cdef class HybridRun(Run):
         )
         if self.error is not None:  # for example from a Python input during the computation of the forces
             result.error, result.status = self.error, KG_INTERRUPTED
-        flat = kg_module_hybrid_flat_guard(&self.hybrid)
-        if self.error is None and status >= 0 and flat >= 0 and not MODEL.events[flat].multipliers:
-            result.flat_guard = EVENTS[flat]
         result.conflict = _conflict(&self.hybrid.contacts, status)
         if status < 0 and self.hybrid.culprit >= 0:
             result.culprit = f"contact {CONTACTS[self.hybrid.culprit]!r}"

@@ -286,10 +286,10 @@ cdef class RunResult:
     ``rhs_status``: that of the right-hand side when it failed, else 0; ``error``: the exception that stopped the run
     (Ctrl-C, an error in a Python input or in ``progress``, no memory), else None; ``samples``: `Control.samples` of
     each control. With contacts or events: ``hybrid``: `HybridRecords`; ``culprit``: the contact or event at which the
-    run failed; ``conflict``: the contacts without consistent forces; ``flat_guard``: the event without an instant.
+    run failed; ``conflict``: the contacts without consistent forces.
     """
 
-    cdef public object t, q, u, s, controls, last, dense, error, samples, hybrid, culprit, conflict, flat_guard
+    cdef public object t, q, u, s, controls, last, dense, error, samples, hybrid, culprit, conflict
     cdef public int status, rhs_status
     cdef kg_statistics counts
     cdef long long projections, integrals_left

@@ -60,7 +60,6 @@ int kg_module_hybrid_start(kg_run *run, kg_hybrid *hybrid, const kg_stepper_opti
                            kg_real *work);
 int kg_module_hybrid_forces(kg_hybrid *hybrid, const int *modes, const kg_real *directions, kg_real t, const kg_real *y,
                             kg_real *forces);
-int kg_module_hybrid_flat_guard(const kg_hybrid *hybrid);
 int kg_module_hybrid_mode(const kg_hybrid *hybrid, int contact);
 
 {% endif %}

@@ -584,7 +584,7 @@ class _Run:
             error=self.error,
             rhs_status=0,
             samples=tuple(item.samples for item in controls),
-            **dict.fromkeys(("hybrid", "culprit", "conflict", "flat_guard")),
+            **dict.fromkeys(("hybrid", "culprit", "conflict")),
         )
 
 

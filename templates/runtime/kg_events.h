@@ -89,6 +89,7 @@ static inline void kg_finder_take_back(kg_finder *f, int i) {
 /* Searches for the first event of guard i up to the place *limit, which it may reduce. */
 static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *limit) {
   const kg_real rounding = KG_C(4.0) * KG_EPSILON * KG_MAX(KG_ABS(s->t), KG_ABS(s->t_old)) / KG_ABS(s->h);
+  const int is_short = KG_ABS(s->h) < KG_FINDER_SHORT * s->statistics.largest_step;
   kg_guard_line line;
   kg_zeros scan;
   kg_piece whole;
@@ -100,13 +101,14 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
   scan.context = &line;
   scan.rule = kg_finder_rule(f, s, i);
   scan.side = f->side[i];
+  scan.came = f->came[i];
   scan.noise = kg_finder_noise(f, i);
   scan.unit = f->units[i];
   /* A guard that is zero within the errors of the integration during a step of usual length has no events. Short steps
    * on the surface show that it is crossed repeatedly. */
   scan.flat = scan.swing = scan.noise;
-  if (KG_ABS(s->h) >= KG_FINDER_SHORT * s->statistics.largest_step) {
-    scan.flat = KG_FINDER_FLAT * scan.unit;
+  if (!is_short) {
+    scan.flat = KG_MAX(scan.noise, KG_FINDER_FLAT * scan.unit);
     scan.swing = KG_FINDER_SWING * scan.unit;
   }
   scan.shortest = KG_MAX(KG_BY_PRECISION(1e-9, 1e-6), KG_C(4.0) * rounding);
@@ -123,12 +125,35 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
     status = kg_zeros_root(&scan, &f->found[i], rounding);
   }
   f->side[i] = scan.side;
+  f->came[i] = scan.side == 0 && is_short ? scan.came : 0; /* 0 after a usual step: it stays on the surface */
   f->restless[i] = scan.effort > 0;
   if (status == KG_OK && f->found[i].kind != KG_NOTHING) {
     /* The search for other guards continues a little further, since their events can be simultaneous. */
     *limit = KG_MIN(*limit, f->found[i].b + KG_FINDER_TOGETHER);
   }
   return status;
+}
+
+/* Keeps what a search changes. */
+static inline void kg_finder_remember(kg_finder *f) {
+  memcpy(f->before, f->side, 3 * (size_t)f->n * sizeof *f->side);
+  if (f->slack) {
+    memcpy(f->slack_before, f->slack, (size_t)(f->n - f->first_slack) * sizeof *f->slack);
+  }
+}
+
+/* Forgets the last search, after the step was withdrawn: the guards are again those at its start. */
+static inline int kg_finder_withdraw(kg_finder *f) {
+  kg_real *end = f->g;
+  f->g = f->start;
+  f->start = end;
+  f->g_complete = !f->any_costly;
+  f->watched = 0;
+  memcpy(f->side, f->before, 3 * (size_t)f->n * sizeof *f->side);
+  if (f->slack) {
+    memcpy(f->slack, f->slack_before, (size_t)(f->n - f->first_slack) * sizeof *f->slack);
+  }
+  return KG_REJECTED;
 }
 
 /* Looks for events in the step the stepper has just accepted. Returns KG_OK (none), KG_AT_EVENT: kg_finder_locate() is
@@ -145,6 +170,7 @@ static inline int kg_finder_step(kg_finder *f, kg_stepper *s) {
   status = kg_finder_sample(f, s, costly);
   for (int i = 0; i < f->n && status == KG_OK; ++i) {
     f->found[i].kind = KG_NOTHING;
+    f->found[i].turn = KG_C(-1.0);
     f->fired[i] = 0;
     if (f->rules[i] != KG_IGNORED && (costly || !kg_finder_is_costly(f, i))) {
       kg_piece whole;
@@ -154,6 +180,7 @@ static inline int kg_finder_step(kg_finder *f, kg_stepper *s) {
     doubtful = doubtful || f->fired[i];
   }
   if (status == KG_OK && doubtful) {
+    kg_finder_remember(f);
     status = kg_finder_units(f, s, s->t_old, s->y_old, f->start, costly);
   }
   for (int i = 0; i < f->n && status == KG_OK && doubtful; ++i) {
@@ -181,6 +208,7 @@ static inline int kg_finder_earliest(const kg_finder *f) {
 static inline int kg_finder_slope(kg_finder *f, kg_stepper *s, int guard, kg_real *slope) {
   const kg_found *found = &f->found[guard];
   const kg_real length = KG_MIN(KG_MAX(KG_C(0.01) * (found->b - found->a), KG_BY_PRECISION(1e-6, 1e-3)), found->b);
+  const kg_real time = length * s->h;
   kg_guard_line line;
   kg_real before;
   int status;
@@ -188,32 +216,41 @@ static inline int kg_finder_slope(kg_finder *f, kg_stepper *s, int guard, kg_rea
   line.stepper = s;
   line.guard = guard;
   status = kg_guard_value(&line, found->b - length, &before);
-  *slope = KG_ABS(found->gb) > KG_C(0.1) * KG_ABS(before) ? KG_C(0.0) : (found->gb - before) / (length * s->h);
+  *slope = KG_ABS(found->gb) > KG_C(0.1) * KG_ABS(before) || time == KG_C(0.0) ? KG_C(0.0) : (found->gb - before) / time;
   return status;
 }
 
-/* Whether guard i has crossed zero at this place of the step. Its sign is compared with that before the crossing, which
- * it has only after the last change of sign that does not count. */
-static inline int kg_finder_passed(const kg_finder *f, int i, kg_real place) {
+/* The sign that guard i has just before this place of the step. The last change of sign that does not count is as
+ * uncertain as the event: the sign is that before it in the nearer half of what lies between the two. */
+static inline int kg_finder_before(const kg_finder *f, int i, kg_real place) {
   const kg_found *found = &f->found[i];
-  const int before = found->turn >= KG_C(0.0) && place < KG_C(0.5) * (found->turn + found->b);
-  return found->kind == KG_CROSSING && !before && (kg_real)f->side[i] * f->g[i] <= KG_C(0.0);
+  const kg_real until = found->kind == KG_NOTHING ? found->turn : KG_C(0.5) * (found->turn + found->b);
+  return found->turn >= KG_C(0.0) && place < until ? -f->side[i] : f->side[i];
 }
 
-/* Marks the guards that have their event at the present state of the run, at this place of the step. */
-static inline void kg_finder_mark(kg_finder *f, int first, kg_real place) {
+/* Marks the guards that have their event at the present state of the run, at this place of the step: the first one,
+ * those that are zero too, and those that have crossed zero, even if they do so later on the dense output. `side`
+ * becomes the sign before. */
+static inline void kg_finder_mark(kg_finder *f, const kg_stepper *s, int first, kg_real place) {
   for (int i = 0; i < f->n; ++i) {
     const kg_found *found = &f->found[i];
-    const int passed = kg_finder_passed(f, i, place);
+    const int before = kg_finder_before(f, i, place), counts = kg_finder_counts(f, s, i, -before);
+    const kg_real value = (kg_real)before * f->g[i];
     const int zero = found->kind != KG_NOTHING && found->b <= f->found[first].b + KG_FINDER_TOGETHER &&
                      KG_ABS(f->g[i]) <= kg_finder_noise(f, i);
+    const int passed = found->kind == KG_CROSSING && before == f->side[i] && value <= KG_C(0.0);
     f->fired[i] = i == first || passed || zero ? found->kind : KG_NOTHING;
+    if (!f->fired[i] && value < KG_C(0.0) && counts) {
+      f->fired[i] = KG_CROSSING;
+    }
+    f->side[i] = !f->fired[i] && value < -kg_finder_noise(f, i) ? -before : before;
   }
 }
 
 /* Ends the last step at its first event. `adjust` (or NULL) is called with its context after the step has been taken
  * again, for what the host does to every accepted step; it returns 0 or a negative status. Afterwards `fired` says
- * which guards have their event here, and `g` holds the guards. Returns KG_AT_EVENT or a negative outcome. */
+ * which guards have their event here, and `g` holds the guards. Returns KG_AT_EVENT; KG_REJECTED: the error of the
+ * shortened step is too large, a shorter step from its start is to follow (kg_stepper_cut); or a negative outcome. */
 static inline int kg_finder_locate(kg_finder *f, kg_stepper *s, int (*adjust)(void *), void *context) {
   const int first = kg_finder_earliest(f);
   const kg_real t_old = s->t_old, h = s->h, t_end = s->t;
@@ -230,6 +267,9 @@ static inline int kg_finder_locate(kg_finder *f, kg_stepper *s, int (*adjust)(vo
     kg_real g, correction;
     if (t != s->t) {
       status = kg_stepper_cut(s, t);
+      if (status == KG_REJECTED) {
+        return kg_finder_withdraw(f);
+      }
       if (status == KG_OK && adjust) {
         status = adjust(context);
       }
@@ -256,7 +296,7 @@ static inline int kg_finder_locate(kg_finder *f, kg_stepper *s, int (*adjust)(vo
   }
   f->g_complete = 1;
   status = kg_finder_units(f, s, s->t, s->y, f->g, f->any_costly);
-  kg_finder_mark(f, first, (t - t_old) / h);
+  kg_finder_mark(f, s, first, (t - t_old) / h);
   return status < 0 ? status : KG_AT_EVENT;
 }
 

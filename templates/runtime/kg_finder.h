@@ -19,8 +19,10 @@ extern "C" {
  * explicit steps at the limit of stability make it. */
 #define KG_FINDER_FLAT KG_C(10.0)
 #define KG_FINDER_SWING KG_C(1e3)
-/* Values below this fraction of the change by one unit of tolerance count as zero. */
+/* Values below this fraction of the change by one unit of tolerance count as zero, */
 #define KG_FINDER_NOISE KG_C(1e-2)
+/* and values below the change in this fraction of t, in which t is rounded. */
+#define KG_FINDER_ROUNDING (KG_BY_PRECISION(64.0, 1.0) * KG_EPSILON)
 /* Relative and absolute tolerance for runs with fixed steps, which have no tolerance of their own. */
 #define KG_FINDER_TOLERANCE KG_BY_PRECISION(1e-10, 1e-5)
 
@@ -41,6 +43,7 @@ typedef struct {
   kg_real *g;    /* guards at the end of the last step, or at the event, before anything happens there */
 
   int *side;      /* sign of each guard before the next step; 0: on the surface */
+  int *came;      /* sign from which a guard on the surface has jumped there; 0: it has not */
   int *restless;  /* whether the last step had to be divided for a guard; 1 before the first step */
   int any_costly;
   int watched;    /* calls of kg_finder_watch() since the last step */
@@ -49,40 +52,46 @@ typedef struct {
   kg_real *start;   /* guards at the start of the last step */
   kg_real *samples; /* at the places 1, 2, 3 and 5 of kg_zeros.h */
   kg_real *units;   /* changes of the guards when the state moves by one unit of its tolerance */
-  kg_real *largest; /* magnitudes seen in the run */
+  kg_real *rounding; /* changes of the guards when t moves by its rounding */
   kg_real *lowest;  /* of the costly guards at the stages of the last step */
   kg_real *highest;
   kg_real *excursion; /* largest magnitudes since the last event */
+  /* What a search on a step changes, as it was before: kg_finder_withdraw(). */
+  int *before; /* side, restless, came */
+  kg_real *slack_before;
   kg_real *scratch;
   kg_real *y;
 } kg_finder;
 
 /* Lengths of the workspaces: kg_real, int, kg_found. */
-static inline size_t kg_finder_work(int n, int n_y) { return 12 * (size_t)n + (size_t)n_y; }
-static inline size_t kg_finder_integers(int n) { return 3 * (size_t)n; }
+static inline size_t kg_finder_work(int n, int n_y) { return 13 * (size_t)n + (size_t)n_y; }
+static inline size_t kg_finder_integers(int n) { return 7 * (size_t)n; }
 
 static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, kg_found *found) {
   const ptrdiff_t n = f->n;
   f->side = integers;
-  f->fired = integers + n;
-  f->restless = integers + 2 * n;
+  f->restless = integers + n;
+  f->came = integers + 2 * n;
+  f->fired = integers + 3 * n;
+  f->before = integers + 4 * n;
   f->found = found;
   f->g = work;
   f->start = work + n;
   f->samples = work + 2 * n;
   f->units = work + 6 * n;
-  f->largest = work + 7 * n;
+  f->rounding = work + 7 * n;
   f->lowest = work + 8 * n;
   f->highest = work + 9 * n;
   f->scratch = work + 10 * n;
   f->excursion = work + 11 * n;
-  f->y = work + 12 * n;
+  f->slack_before = work + 12 * n;
+  f->y = work + 13 * n;
   f->any_costly = 0;
   f->watched = 0;
   for (ptrdiff_t i = 0; i < n; ++i) {
-    f->side[i] = f->fired[i] = 0;
+    f->side[i] = f->fired[i] = f->came[i] = 0;
     f->restless[i] = 1;
-    f->largest[i] = KG_C(0.0);
+    f->rounding[i] = KG_C(0.0);
   }
 }
 
@@ -116,7 +125,6 @@ static inline int kg_finder_evaluate(kg_finder *f, kg_real t, const kg_real *y, 
       if (!KG_ISFINITE(g[i])) {
         return KG_NOT_FINITE;
       }
-      f->largest[i] = KG_MAX(f->largest[i], KG_ABS(g[i]));
       f->excursion[i] = KG_MAX(f->excursion[i], KG_ABS(g[i]));
     }
   }
@@ -147,14 +155,14 @@ static inline int kg_finder_doubts(const kg_finder *f) {
   return 0;
 }
 
-/* How much the guards, g at (t, y), change when every component of the state moves by about its tolerance. */
+/* How much the guards, g at (t, y), change when every component of the state moves by about its tolerance, and when t
+ * moves by its rounding. */
 static inline int kg_finder_units(kg_finder *f, const kg_stepper *s, kg_real t, const kg_real *y, const kg_real *g,
                                   int costly) {
   const kg_real *rtol = s->options.rtol, *atol = s->options.atol;
-  /* Time changes by its rounding error only. */
-  const kg_real later = t + KG_BY_PRECISION(64.0, 1.0) * KG_EPSILON / KG_FINDER_NOISE * KG_ABS(t);
+  const kg_real later = t + KG_FINDER_ROUNDING * KG_ABS(t);
   kg_real share = KG_C(0.5);
-  int status;
+  int status = later == t ? KG_OK : f->evaluate(f->context, later, y, costly, f->rounding);
   for (int i = 0; i < s->ode.n; ++i) {
     const kg_real unit = rtol ? atol[i] + rtol[i] * KG_ABS(y[i]) : KG_FINDER_TOLERANCE * (KG_C(1.0) + KG_ABS(y[i]));
     /* Irregular fractions from 1/2 to 1 with both signs, so that the changes do not cancel. */
@@ -162,23 +170,29 @@ static inline int kg_finder_units(kg_finder *f, const kg_stepper *s, kg_real t, 
     share -= KG_FLOOR(share);
     f->y[i] = y[i] + unit * (KG_C(0.5) + KG_C(0.5) * share) * (i % 2 == 0 ? KG_C(1.0) : KG_C(-1.0));
   }
-  status = f->evaluate(f->context, later, f->y, costly, f->units);
+  status = status < 0 ? status : f->evaluate(f->context, t, f->y, costly, f->units);
   if (status < 0) {
     return status;
   }
   for (int i = 0; i < f->n; ++i) {
     if (costly || !kg_finder_is_costly(f, i)) {
       f->units[i] = KG_ABS(f->units[i] - g[i]);
+      f->rounding[i] = later == t ? KG_C(0.0) : KG_ABS(f->rounding[i] - g[i]);
     }
   }
   return KG_OK;
 }
 
 static inline kg_real kg_finder_noise(const kg_finder *f, int i) {
-  return KG_FINDER_NOISE * f->units[i];
+  return KG_MAX(KG_FINDER_NOISE * f->units[i], f->rounding[i]);
 }
 
 static inline int kg_finder_sign(kg_real g, kg_real noise) { return g > noise ? 1 : g < -noise ? -1 : 0; }
+
+/* Whether a change of guard i to this sign is an event. */
+static inline int kg_finder_counts(const kg_finder *f, const kg_stepper *s, int i, int after) {
+  return f->rules[i] == KG_ANY || (f->rules[i] < KG_CONDITION && kg_finder_rule(f, s, i) == after);
+}
 
 /* Begins at the present state of the stepper. Returns KG_OK or a negative status. */
 static inline int kg_finder_start(kg_finder *f, const kg_stepper *s) {
@@ -188,30 +202,61 @@ static inline int kg_finder_start(kg_finder *f, const kg_stepper *s) {
   }
   for (int i = 0; i < f->n && status == KG_OK; ++i) {
     f->side[i] = f->rules[i] == KG_CONDITION ? 1 : kg_finder_sign(f->g[i], kg_finder_noise(f, i));
-    f->fired[i] = 0;
+    f->fired[i] = f->came[i] = 0;
   }
   kg_finder_begin(f);
   return status;
 }
 
-/* Continues after an event. `jumped`: y has changed. Guards that fired are on their surface and may leave it.
- * Returns KG_OK; KG_AT_EVENT if the jump changed the sign of other guards, which `fired` marks; or a negative
+/* The side of guard i after an event, a stop or a jump, where its value is after[i]. Returns whether the jump makes it
+ * cross zero, which is an event of its own. */
+static inline int kg_finder_land(kg_finder *f, const kg_stepper *s, int i, const kg_real *after) {
+  const kg_real noise = kg_finder_noise(f, i);
+  const int before = f->side[i], fired = f->fired[i];
+  int sign = kg_finder_sign(after[i], noise);
+  if (f->rules[i] >= KG_CONDITION) {
+    f->side[i] = 1;
+    return 0;
+  }
+  if (KG_ABS(after[i] - f->g[i]) <= noise) {
+    /* It has not jumped. If it had its event, it is on the surface, or beyond. */
+    f->side[i] = !fired ? before : fired == KG_TOUCH || sign == before ? 0 : sign;
+    f->came[i] = fired ? 0 : f->came[i];
+    return 0;
+  }
+  if (before == 0 && !fired) {
+    sign = kg_finder_sign(after[i], KG_FINDER_FLAT * f->units[i]);
+  }
+  f->side[i] = sign;
+  f->came[i] = sign == 0 && !fired ? before : 0;
+  return !fired && before * sign < 0 && kg_finder_counts(f, s, i, sign);
+}
+
+/* Continues after an event, or after a stop at which the host may have changed its inputs. Returns KG_OK; KG_AT_EVENT
+ * if guards that had no event there have jumped across zero since `g` was computed, which `fired` marks; or a negative
  * status. */
-static inline int kg_finder_restart(kg_finder *f, const kg_stepper *s, int jumped) {
-  int status = kg_finder_evaluate(f, s->t, s->y, 1, f->scratch), again = 0;
+static inline int kg_finder_restart(kg_finder *f, const kg_stepper *s) {
+  int status = kg_finder_evaluate(f, s->t, s->y, 1, f->scratch), moved = 0, again = 0;
   for (int i = 0; i < f->n && status == KG_OK; ++i) {
-    /* Zero after a jump, or before and now. */
-    const kg_real zero = jumped || f->side[i] == 0 ? KG_FINDER_FLAT * f->units[i] : KG_C(0.0);
-    const int before = kg_finder_sign(f->g[i], kg_finder_noise(f, i)), fired = f->fired[i];
-    const int after = kg_finder_sign(f->scratch[i], zero);
-    const int counts = f->rules[i] == KG_ANY || kg_finder_rule(f, s, i) == after;
-    f->fired[i] = jumped && !fired && f->rules[i] < KG_CONDITION && before * after < 0 && counts ? KG_CROSSING : 0;
-    again = again || f->fired[i];
-    f->side[i] = f->rules[i] == KG_CONDITION ? 1 : fired ? 0 : after != 0 || jumped ? after : f->side[i];
+    moved = moved || (f->rules[i] < KG_CONDITION && f->scratch[i] != f->g[i]);
+  }
+  if (moved) {
+    status = kg_finder_units(f, s, s->t, s->y, f->scratch, 1);
+  }
+  for (int i = 0; i < f->n && status == KG_OK; ++i) {
+    f->fired[i] = kg_finder_land(f, s, i, f->scratch) ? KG_CROSSING : KG_NOTHING;
     f->g[i] = f->scratch[i];
+    again = again || f->fired[i];
   }
   kg_finder_begin(f);
   return status < 0 ? status : again ? KG_AT_EVENT : KG_OK;
+}
+
+/* All guards at the present state, before something happens there. */
+static inline int kg_finder_complete(kg_finder *f, const kg_stepper *s) {
+  const int status = f->g_complete ? KG_OK : kg_finder_evaluate(f, s->t, s->y, 1, f->g);
+  f->g_complete = f->g_complete || status == KG_OK;
+  return status;
 }
 
 /* The guards have changed a little at the end of a step without event, and no forces are known there. */

@@ -234,29 +234,41 @@ static inline int kg_hybrid_advance(kg_hybrid *h) {
   return changed ? kg_finder_refresh(&h->finder, s) : KG_OK;
 }
 
-/* One accepted step. KG_OK; KG_FINISHED: the end is reached; KG_AT_EVENT, KG_AT_STOP: call kg_hybrid_react() next;
- * or a negative outcome. */
-static inline int kg_hybrid_step(kg_hybrid *h) {
+/* One step of the stepper, which ends at its first event. Writes the outcome of the whole step. Returns KG_OK without
+ * event; KG_AT_EVENT; KG_REJECTED: the step up to the event is to be taken again; or a negative outcome. */
+static inline int kg_hybrid_try(kg_hybrid *h, int *outcome) {
   kg_stepper *s = h->stepper;
-  int outcome = kg_stepper_step(s), events;
-  if (outcome >= 0 && h->accept) {
-    const int accepted = h->accept(h->host, outcome);
-    outcome = accepted < 0 ? accepted : outcome;
+  int events;
+  *outcome = kg_stepper_step(s);
+  if (*outcome >= 0 && h->accept) {
+    const int accepted = h->accept(h->host, *outcome);
+    *outcome = accepted < 0 ? accepted : *outcome;
+  }
+  events = *outcome < 0 ? *outcome : kg_finder_step(&h->finder, s);
+  if (events == KG_AT_EVENT) {
+    events = kg_finder_locate(&h->finder, s, kg_hybrid_adjust, h);
   }
   h->t = s->t;
   h->y = s->y;
-  if (outcome < 0) {
-    return outcome;
+  return events;
+}
+
+/* One accepted step. KG_OK; KG_FINISHED: the end is reached; KG_AT_EVENT, KG_AT_STOP: call kg_hybrid_react() next;
+ * or a negative outcome. */
+static inline int kg_hybrid_step(kg_hybrid *h) {
+  const kg_stepper *s = h->stepper;
+  int outcome = KG_OK, events = KG_REJECTED;
+  while (events == KG_REJECTED) { /* shorter each time, until the stepper refuses */
+    events = kg_hybrid_try(h, &outcome);
   }
-  events = kg_finder_step(&h->finder, s);
   if (events == KG_AT_EVENT) {
-    events = kg_finder_locate(&h->finder, s, kg_hybrid_adjust, h);
-    h->t = s->t;
-    h->y = s->y;
-    return events < 0 ? events : kg_hybrid_progress(h);
+    return kg_hybrid_progress(h);
   }
   if (events == KG_OK) {
     events = kg_hybrid_advance(h);
+  }
+  if (events >= 0 && outcome != KG_OK && s->t != h->t_end) {
+    events = kg_finder_complete(&h->finder, s); /* before the host changes its inputs */
   }
   if (events < 0 || outcome == KG_OK || s->t == h->t_end) {
     return events < 0 ? events : outcome;
@@ -285,7 +297,7 @@ static inline int kg_hybrid_round(kg_hybrid *h) {
   h->idle_events = jumped && !h->is_idle ? 0 : h->idle_events; /* kg_transition.h limits the number of impacts */
   kg_transition_remember(h);
   kg_hybrid_mark_costly(h);
-  return kg_finder_restart(&h->finder, h->stepper, jumped);
+  return kg_finder_restart(&h->finder, h->stepper);
 }
 
 /* Reacts to an event, or to a stop after the host has changed its inputs, t_stop or the state. Returns KG_OK;
@@ -310,16 +322,6 @@ static inline int kg_hybrid_react(kg_hybrid *h) {
   }
   status = kg_stepper_restart(s, kg_hybrid_next_stop(h), h->modes_changed);
   return status == KG_OK && !stopped && h->t == h->t_stop ? KG_AT_STOP : status;
-}
-
-/* Returns the number of a user's guard that was zero in all evaluations and so has no events, or -1. */
-static inline int kg_hybrid_flat_guard(const kg_hybrid *h) {
-  for (int i = 0; i < h->model->n_events; ++i) {
-    if (h->rules[i] != KG_IGNORED && !(h->finder.largest[i] > KG_C(0.0))) {
-      return i;
-    }
-  }
-  return -1;
 }
 
 #ifdef __cplusplus

@@ -20,6 +20,16 @@ typedef struct {
   const kg_real *atol; /* atol + rtol |y|. Fixed-step methods may leave both NULL */
 } kg_stepper_options;
 
+/* What an accepted step replaces, so that it can be withdrawn. */
+typedef struct {
+  kg_real smallest_step;
+  kg_real largest_step;
+  kg_real largest_error;
+  kg_real last_step;
+  kg_real damping;
+  int short_steps;
+} kg_before_step;
+
 /* The state of an integration. Fields up to `rhs_status` may be read between calls; the others are private. */
 typedef struct {
   kg_ode ode;
@@ -43,7 +53,8 @@ typedef struct {
   kg_real longest;   /* magnitude of the longest trial step */
   int obstacle;      /* why longer ones were rejected */
   long long grid;    /* fixed steps: number of the last multiple of the step at or before t */
-  kg_real before[3]; /* smallest_step, largest_step and largest_error without the last step */
+  kg_before_step before;
+  int withdrawn;     /* why the step that would come next was withdrawn; KG_OK: it was not */
   kg_real *y_new;
   kg_real *scratch;
   kg_real *k;        /* derivatives; row `stages` belongs to the end of a step */

@@ -64,9 +64,9 @@ static inline void kg_stepper_finish(kg_stepper *s, kg_real t_new, kg_real error
   s->linear_known = 0;
   s->end_known = s->method.estimates_end;
   s->dense_state = 1;
-  statistics->smallest_step = statistics->steps == 1 ? size : KG_MIN(s->before[0], size);
-  statistics->largest_step = KG_MAX(s->before[1], size);
-  statistics->largest_error = KG_MAX(s->before[2], error);
+  statistics->smallest_step = statistics->steps == 1 ? size : KG_MIN(s->before.smallest_step, size);
+  statistics->largest_step = KG_MAX(s->before.largest_step, size);
+  statistics->largest_error = KG_MAX(s->before.largest_error, error);
   statistics->last_step = size;
 }
 
@@ -77,9 +77,12 @@ static inline void kg_stepper_accept(kg_stepper *s, kg_real t_new, kg_real error
   s->y_old = s->y;
   s->y = s->y_new;
   s->y_new = free_row;
-  s->before[0] = s->statistics.smallest_step;
-  s->before[1] = s->statistics.largest_step;
-  s->before[2] = s->statistics.largest_error;
+  s->before.smallest_step = s->statistics.smallest_step;
+  s->before.largest_step = s->statistics.largest_step;
+  s->before.largest_error = s->statistics.largest_error;
+  s->before.last_step = s->statistics.last_step;
+  s->before.damping = s->damping;
+  s->before.short_steps = s->short_steps;
   ++s->statistics.steps;
   kg_stepper_finish(s, t_new, error);
 }
@@ -96,9 +99,19 @@ static inline kg_real kg_stepper_error(const kg_stepper *s, kg_real h, const kg_
   return factor * sums[0] * (sums[0] / (sums[0] + KG_C(0.01) * sums[1]));
 }
 
-/* The error of methods that may have no estimate, or no tolerances to compare it with: 0 then. */
-static inline kg_real kg_stepper_estimate(const kg_stepper *s, kg_real h, const kg_real *y) {
-  return s->method.error && s->options.rtol ? KG_SQRT(kg_stepper_error(s, h, y)) : KG_C(0.0);
+/* One trial step of size h from (t, y). Writes the square of its error as a fraction of the tolerance: 0 for methods
+ * without an estimate, or without tolerances to compare it with. Returns KG_OK, KG_NOT_FINITE, or KG_RHS_FAILED. */
+static inline int kg_stepper_try(kg_stepper *s, kg_real t, kg_real h, const kg_real *y, kg_real *squared) {
+  const int status = s->method.take(&s->ode, &s->statistics, t, h, y, s->k, s->y_new);
+  *squared = KG_C(0.0);
+  if (status < 0) {
+    return kg_stepper_fail(s, status);
+  }
+  if (!s->method.error || !s->options.rtol) {
+    return kg_all_finite(s->ode.n, s->y_new) ? KG_OK : KG_NOT_FINITE;
+  }
+  *squared = kg_stepper_error(s, h, y);
+  return KG_ISFINITE(*squared) ? KG_OK : KG_NOT_FINITE;
 }
 
 static inline int kg_stepper_fixed(kg_stepper *s) {
@@ -106,7 +119,7 @@ static inline int kg_stepper_fixed(kg_stepper *s) {
   const kg_real rounding = KG_C(16.0) * KG_EPSILON * KG_MAX(KG_ABS(s->t_start), KG_ABS(s->t) + size);
   const kg_real negligible = KG_C(1e-10) * size + rounding;
   /* Multiples of the step, not a running sum, so that rounding does not add up to one step more. */
-  kg_real t_new = s->t_start + s->direction * size * (kg_real)(s->grid + 1);
+  kg_real t_new = s->t_start + s->direction * size * (kg_real)(s->grid + 1), squared;
   int status;
   if ((t_new - s->t) * s->direction <= negligible) {
     ++s->grid; /* not so after a step that was cut: the next one completes it */
@@ -118,14 +131,11 @@ static inline int kg_stepper_fixed(kg_stepper *s) {
   if ((t_new - s->t) * s->direction <= KG_C(0.0)) {
     return KG_STEP_COLLAPSED;
   }
-  status = s->method.take(&s->ode, &s->statistics, s->t, t_new - s->t, s->y, s->k, s->y_new);
+  status = kg_stepper_try(s, s->t, t_new - s->t, s->y, &squared);
   if (status < 0) {
-    return kg_stepper_fail(s, status);
+    return status;
   }
-  if (!kg_all_finite(s->ode.n, s->y_new)) {
-    return KG_NOT_FINITE;
-  }
-  kg_stepper_accept(s, t_new, kg_stepper_estimate(s, t_new - s->t, s->y));
+  kg_stepper_accept(s, t_new, KG_SQRT(squared));
   return s->t == s->t_end ? KG_FINISHED : KG_OK;
 }
 
@@ -136,17 +146,6 @@ static inline kg_real kg_stepper_target(const kg_stepper *s, kg_real size) {
   return KG_ABS(s->t_end - s->t) <= limit ? s->t_end : s->t + s->direction * size;
 }
 
-/* One trial step of size h. Writes the square of its error as a fraction of the tolerance; returns KG_OK,
- * KG_NOT_FINITE, or KG_RHS_FAILED. */
-static inline int kg_stepper_try(kg_stepper *s, kg_real h, kg_real *squared) {
-  const int status = s->method.take(&s->ode, &s->statistics, s->t, h, s->y, s->k, s->y_new);
-  if (status < 0) {
-    return kg_stepper_fail(s, status);
-  }
-  *squared = kg_stepper_error(s, h, s->y);
-  return KG_ISFINITE(*squared) ? KG_OK : KG_NOT_FINITE;
-}
-
 /* Magnitude of the step after one of magnitude `size` with the given logarithm of the square of its error. */
 static inline kg_real kg_stepper_resize(const kg_stepper *s, kg_real size, kg_real error) {
   const kg_method *m = &s->method;
@@ -154,6 +153,19 @@ static inline kg_real kg_stepper_resize(const kg_stepper *s, kg_real size, kg_re
   const kg_real damping = error > KG_C(0.0) ? KG_C(0.0) : s->damping;
   const kg_real next = kg_step_scale(m->safety * size, damping - exponent * error);
   return KG_MIN(m->grow * size, KG_MAX(m->shrink * size, next));
+}
+
+/* Whether a trial step with this result must be repeated with a smaller size; other failures end the run. */
+static inline int kg_stepper_rejects(const kg_stepper *s, int status, kg_real squared) {
+  return status == KG_OK ? !(squared <= KG_C(1.0)) : status != KG_RHS_FAILED || s->rhs_status == KG_SINGULAR;
+}
+
+/* Counts the rejection of a trial step of magnitude `size` with this result. Returns the reason, and in `next` the
+ * magnitude of the next trial step. */
+static inline int kg_stepper_reject(kg_stepper *s, kg_real size, int status, kg_real squared, kg_real *next) {
+  ++s->statistics.rejected;
+  *next = status == KG_OK ? kg_stepper_resize(s, size, kg_step_log2(squared)) : s->method.shrink * size;
+  return status == KG_OK ? KG_STEP_COLLAPSED : status;
 }
 
 /* Whether the last step hardly changes t: it is not longer than the rounding of t, or it is that short compared with
@@ -186,16 +198,17 @@ static inline void kg_stepper_watch(kg_stepper *s, int rejection) {
 }
 
 static inline int kg_stepper_adaptive(kg_stepper *s) {
-  int rejection = KG_OK; /* why the last trial was rejected; KG_OK before the first */
+  int rejection = s->withdrawn; /* why the last trial was rejected; KG_OK before the first */
   kg_real size = s->options.max_step > KG_C(0.0) ? KG_MIN(s->h_next, s->options.max_step) : s->h_next;
   if (s->short_steps >= KG_SHORT_STEPS) {
     return s->obstacle;
   }
+  s->withdrawn = KG_OK;
   for (;;) {
     const kg_real t_new = kg_stepper_target(s, size);
     const kg_real h = t_new - s->t;
     const int too_small = KG_ABS(h) <= KG_C(10.0) * KG_EPSILON * KG_ABS(s->t) || KG_ABS(h) < KG_TINY;
-    kg_real squared = KG_C(0.0), error;
+    kg_real squared;
     int status;
     if (too_small && rejection != KG_OK) {
       return rejection;
@@ -204,26 +217,24 @@ static inline int kg_stepper_adaptive(kg_stepper *s) {
       return KG_STEP_COLLAPSED;
     }
     s->longest = KG_MAX(s->longest, KG_ABS(h));
-    status = kg_stepper_try(s, h, &squared);
-    error = status == KG_OK ? kg_step_log2(squared) : KG_C(0.0);
+    status = kg_stepper_try(s, s->t, h, s->y, &squared);
     if (status == KG_OK && squared <= KG_C(1.0)) {
+      const kg_real error = kg_step_log2(squared);
       s->h_next = kg_stepper_resize(s, KG_ABS(h), error);
       if (rejection != KG_OK) {
         s->h_next = KG_MIN(s->h_next, KG_ABS(h)); /* do not grow right after a rejection */
       } else if (t_new == s->t_end) {
         s->h_next = KG_MAX(s->h_next, size); /* the end, which may be moved, says nothing about the step */
       }
-      s->damping = kg_stepper_damping(s, error);
       kg_stepper_accept(s, t_new, KG_SQRT(squared));
+      s->damping = kg_stepper_damping(s, error);
       kg_stepper_watch(s, rejection);
       return s->t == s->t_end ? KG_FINISHED : KG_OK;
     }
-    if (status == KG_RHS_FAILED && s->rhs_status != KG_SINGULAR) {
-      return KG_RHS_FAILED;
+    if (!kg_stepper_rejects(s, status, squared)) {
+      return status;
     }
-    ++s->statistics.rejected;
-    rejection = status == KG_OK ? KG_STEP_COLLAPSED : status;
-    size = status == KG_OK ? kg_stepper_resize(s, KG_ABS(h), error) : s->method.shrink * KG_ABS(h);
+    rejection = kg_stepper_reject(s, KG_ABS(h), status, squared, &size);
   }
 }
 
@@ -247,30 +258,53 @@ static inline int kg_stepper_step(kg_stepper *s) {
   return s->method.adaptive ? kg_stepper_adaptive(s) : kg_stepper_fixed(s);
 }
 
+/* Returns to the start of the last accepted step, as if that had been rejected with this result at magnitude `size`. */
+static inline void kg_stepper_withdraw(kg_stepper *s, kg_real size, int status, kg_real squared) {
+  kg_statistics *statistics = &s->statistics;
+  kg_real *free_row = s->y;
+  s->y = s->y_old;
+  s->y_old = free_row;
+  s->t = s->t_old;
+  s->h = KG_C(0.0);
+  s->start_known = 1;
+  s->linear_known = s->method.linearize != NULL;
+  s->withdrawn = kg_stepper_reject(s, size, status, squared, &s->h_next);
+  s->damping = s->before.damping;
+  s->short_steps = s->before.short_steps;
+  --statistics->steps;
+  statistics->smallest_step = s->before.smallest_step;
+  statistics->largest_step = s->before.largest_step;
+  statistics->largest_error = s->before.largest_error;
+  statistics->last_step = s->before.last_step;
+}
+
 /* Replaces the last accepted step by one that ends at t_event, within it, with the accuracy of a step: it is taken
- * again from t_old. May be repeated with other times. The proposed next step stays; fixed steps return to the multiples
- * of the step. Not after kg_stepper_restart(), nor after a step that failed.
- * Returns KG_OK, KG_INVALID_ARGUMENT (t_event is not beyond t_old, or there is no step to cut), KG_NOT_FINITE or
+ * again from t_old, and its error is tested as that of any step. May be repeated with other times. The proposed next
+ * step stays; fixed steps return to the multiples of the step. Not after kg_stepper_restart(), nor after a step that
+ * failed.
+ * Returns KG_OK; KG_REJECTED: the error was too large, the stepper is at t_old again and proposes a step that ends
+ * before t_event; KG_INVALID_ARGUMENT (t_event is not beyond t_old, or there is no step to cut), KG_NOT_FINITE or
  * KG_RHS_FAILED: then the step is left as it was, without dense output, and cannot be cut any more. */
 static inline int kg_stepper_cut(kg_stepper *s, kg_real t_event) {
   const kg_real h = t_event - s->t_old;
-  kg_real *free_row = s->y;
+  kg_real *free_row = s->y, squared;
   int status;
   if (s->dense_state == 0 || !(h * s->direction > KG_C(0.0)) || !KG_ISFINITE(h)) {
     return KG_INVALID_ARGUMENT;
   }
   s->dense_state = 0;
   s->end_known = 0;
-  status = s->method.take(&s->ode, &s->statistics, s->t_old, h, s->y_old, s->k, s->y_new);
-  if (status < 0) {
-    return kg_stepper_fail(s, status);
+  status = kg_stepper_try(s, s->t_old, h, s->y_old, &squared);
+  if (s->method.adaptive && kg_stepper_rejects(s, status, squared)) {
+    kg_stepper_withdraw(s, KG_ABS(h), status, squared);
+    return KG_REJECTED;
   }
-  if (!kg_all_finite(s->ode.n, s->y_new)) {
-    return KG_NOT_FINITE;
+  if (status < 0) {
+    return status;
   }
   s->y = s->y_new;
   s->y_new = free_row;
-  kg_stepper_finish(s, t_event, kg_stepper_estimate(s, h, s->y_old));
+  kg_stepper_finish(s, t_event, KG_SQRT(squared));
   return KG_OK;
 }
 

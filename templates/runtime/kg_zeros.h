@@ -51,6 +51,7 @@ typedef struct {
   void *context;
   int rule;         /* KG_FALLING ... KG_CONDITION */
   int side;         /* sign before the present piece; 0: on the surface g = 0, which it can leave */
+  int came;         /* sign from which it has jumped to the surface; 0: it has not */
   kg_real noise;    /* values below this count as zero */
   kg_real unit;     /* extrema closer to zero than this are touches */
   kg_real flat;     /* what is on the surface and ends a piece closer than this, after no more than */
@@ -96,17 +97,21 @@ static inline kg_real kg_zeros_polynomial(int n, const kg_real *b, kg_real x) {
   return c[0];
 }
 
+static inline kg_real kg_zeros_rounding(const kg_real *g) {
+  kg_real largest = KG_C(0.0);
+  for (int k = 0; k < KG_ZEROS_VALUES; ++k) {
+    largest = KG_MAX(largest, KG_ABS(g[k]));
+  }
+  return KG_C(16.0) * KG_EPSILON * largest;
+}
+
 /* How far the polynomial may be from the function. */
 static inline kg_real kg_zeros_margin(const kg_real *g, const kg_real *b) {
   const kg_real fourth = KG_C(0.25) * (KG_C(0.5) * (g[0] + g[4]) - g[1] + g[2] - g[3]);
   const kg_real third = KG_C(0.5) * (KG_C(0.5) * (g[0] - g[4]) - KG_C(0.70710678118654752440) * (g[1] - g[3]));
   const kg_real check = kg_zeros_polynomial(4, b, kg_zeros_place(5)) - g[5];
-  kg_real largest = KG_C(0.0);
-  for (int k = 0; k < KG_ZEROS_VALUES; ++k) {
-    largest = KG_MAX(largest, KG_ABS(g[k]));
-  }
   return KG_C(0.25) * KG_ABS(fourth) + KG_ABS(third) / KG_C(64.0) + KG_C(4.0) * KG_ABS(check) +
-         KG_C(16.0) * KG_EPSILON * largest;
+         kg_zeros_rounding(g);
 }
 
 /* Whether n coefficients are all above the margin. */
@@ -178,8 +183,20 @@ static inline int kg_zeros_leaves(const kg_zeros *s, const kg_real *b, kg_real m
   return 0;
 }
 
+/* The function leaves the surface with this sign: an event if it jumped there from the other one. */
+static inline int kg_zeros_leave(kg_zeros *s, const kg_piece *piece, int side, kg_found *found) {
+  const int came = s->came;
+  if (side * came < 0 && kg_zeros_counts(s, came)) {
+    s->side = came;
+    return kg_zeros_report(found, KG_CROSSING, piece->a, piece->g[0], piece->a, piece->g[0]);
+  }
+  s->side = side;
+  s->came = side != 0 ? 0 : came;
+  return KG_ZEROS_CLEAR;
+}
+
 /* A piece that starts on the surface. */
-static inline int kg_zeros_surface(kg_zeros *s, const kg_piece *piece, int final) {
+static inline int kg_zeros_surface(kg_zeros *s, const kg_piece *piece, int final, kg_found *found) {
   kg_real b[KG_ZEROS_NODES], margin;
   int flat = 1;
   for (int k = 0; k < KG_ZEROS_VALUES; ++k) {
@@ -192,15 +209,13 @@ static inline int kg_zeros_surface(kg_zeros *s, const kg_piece *piece, int final
   margin = kg_zeros_margin(piece->g, b);
   for (int side = -1; side <= 1; side += 2) {
     if (kg_zeros_leaves(s, b, margin, side)) {
-      s->side = side;
-      return KG_ZEROS_CLEAR;
+      return kg_zeros_leave(s, piece, side, found);
     }
   }
   if (!final) {
     return KG_ZEROS_HALVE;
   }
-  s->side = piece->g[4] > s->noise ? 1 : piece->g[4] < -s->noise ? -1 : 0;
-  return KG_ZEROS_CLEAR;
+  return kg_zeros_leave(s, piece, piece->g[4] > s->noise ? 1 : piece->g[4] < -s->noise ? -1 : 0, found);
 }
 
 /* Where the polynomial, which has one minimum in the piece, is least. */
@@ -248,7 +263,7 @@ static inline int kg_zeros_dip(kg_zeros *s, const kg_piece *piece, const kg_real
     status = kg_zeros_cross(s, place, g, piece->b, piece->g[4], found);
     return status;
   }
-  if (s->rule == KG_ANY && KG_ABS(g) <= KG_MAX(s->unit, s->noise)) {
+  if (s->rule == KG_ANY && KG_ABS(g) <= KG_MAX(KG_MAX(s->unit, s->noise), kg_zeros_rounding(piece->g))) {
     return kg_zeros_report(found, KG_TOUCH, place, g, place, g);
   }
   return !final && expected < KG_C(0.0) && (kg_real)side * g > s->unit ? KG_ZEROS_HALVE : KG_ZEROS_CLEAR;
@@ -258,7 +273,7 @@ static inline int kg_zeros_dip(kg_zeros *s, const kg_piece *piece, const kg_real
 static inline int kg_zeros_judge(kg_zeros *s, const kg_piece *piece, int final, kg_found *found) {
   kg_real g[KG_ZEROS_VALUES], b[KG_ZEROS_NODES], falls[4], rises[4], bends[3], margin;
   if (s->side == 0) {
-    return kg_zeros_surface(s, piece, final);
+    return kg_zeros_surface(s, piece, final, found);
   }
   for (int k = 0; k < KG_ZEROS_VALUES; ++k) {
     g[k] = (kg_real)s->side * piece->g[k];
@@ -301,13 +316,14 @@ static inline int kg_zeros_confirm(const kg_zeros *s, const kg_piece *piece, int
 /* Decides one piece as kg_zeros_judge(), and confirms a zero that is found, and that there is none where the function
  * may oscillate fast. */
 static inline int kg_zeros_decide(kg_zeros *s, const kg_piece *piece, int final, kg_found *found) {
-  const int side = s->side;
+  const int side = s->side, came = s->came;
   const kg_real turn = found->turn;
   int verdict = kg_zeros_judge(s, piece, final, found);
   if (!final && (verdict == KG_ZEROS_FOUND || (verdict == KG_ZEROS_CLEAR && s->restless))) {
     verdict = kg_zeros_confirm(s, piece, verdict);
     if (verdict == KG_ZEROS_HALVE) {
       s->side = side;
+      s->came = came;
       found->kind = KG_NOTHING;
       found->turn = turn;
     }

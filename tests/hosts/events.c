@@ -68,8 +68,8 @@ static int guards(void *context, double t, const double *y, int costly, double *
 /* Returns the outcome; *count events are stored, at most `capacity`. */
 int find_events(setting *s, const int *rules, const kg_stepper_options *options, double t0, double t_end,
                 const double *y0, int action, int capacity, event *events, int *count, kg_statistics *statistics) {
-  double work[2000], finder_work[400];
-  int integers[64];
+  double work[2000], finder_work[450];
+  int integers[128];
   kg_found found[32];
   kg_stepper stepper;
   kg_finder finder;
@@ -99,6 +99,7 @@ int find_events(setting *s, const int *rules, const kg_stepper_options *options,
     }
     if (outcome == KG_AT_EVENT) {
       status = kg_finder_locate(&finder, &stepper, NULL, NULL);
+      status = status == KG_REJECTED ? KG_OK : status;
       while (status == KG_AT_EVENT) {
         for (int i = 0; i < s->n; ++i) {
           if (finder.fired[i]) {
@@ -117,7 +118,7 @@ int find_events(setting *s, const int *rules, const kg_stepper_options *options,
         if (action == 1) {
           stepper.y[1] = -stepper.y[1];
         }
-        status = kg_finder_restart(&finder, &stepper, action == 1);
+        status = kg_finder_restart(&finder, &stepper);
         action = status == KG_AT_EVENT ? 0 : action;
       }
       if (status == KG_OK) {

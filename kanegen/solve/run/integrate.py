@@ -185,7 +185,7 @@ class Integrable(Evaluation):
         IntegrationError
             A `SolveError` if the end cannot be reached (step size too small, ``max_steps``, values that are not
             finite, a singular matrix, an exception in a Python input, no consistent contact modes, chattering, a gap
-            that is violated at the start, a guard that is zero everywhere). It names the contact or event; its
+            that is violated at the start). It names the contact or event; its
             ``solution`` holds the part that was integrated, with the status.
         IntegrationInterrupted
             A `KeyboardInterrupt` with the same ``solution``; a `KeyboardInterrupt` before the run has begun has none.

@@ -44,18 +44,10 @@ class RunFields:
 
     @property
     def status(self) -> Outcome:
-        return Outcome.from_code(self._result.status) if self.flat_guard is None else Outcome.FLAT_GUARD
-
-    @property
-    def flat_guard(self) -> str | None:
-        """The event of the user whose guard was zero wherever it was evaluated, or None."""
-        event: str | None = self._result.flat_guard
-        return None if event in self._problem.functions.description.switches else event
+        return Outcome.from_code(self._result.status)
 
     @property
     def message(self) -> str:
-        if self.flat_guard is not None:
-            return f"event {self.flat_guard!r}: {Outcome.FLAT_GUARD.advice}"
         conflict = self._result.conflict
         return str(self._result.message) if conflict is None else conflict_message(self._module, conflict)
 
@@ -126,12 +118,10 @@ def stopped_at(t: float, t1: float) -> str:
 
 def require_finished(problem: Problem, solution: Solution, result: Any, t1: float) -> None:
     """Raise an error that holds the solution if it did not reach the end ``t1`` of the span."""
-    if result.status == Status.FINISHED and result.flat_guard is None:
+    if result.status == Status.FINISHED:
         return  # the usual case, without the time of the fields
     if solution.success:
         return
-    if solution.status is Outcome.FLAT_GUARD:
-        raise IntegrationError(f"{solution.message}{KEPT}", solution)
     t, error = solution.last[0], result.error
     place = stopped_at(t, t1)
     if isinstance(error, KeyboardInterrupt):

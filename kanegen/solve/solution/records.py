@@ -34,7 +34,6 @@ class Outcome(Enum):
     SEVERAL_MODES = ("several consistent contact modes", Status.SEVERAL_MODES)
     CHATTERING = ("chattering", Status.CHATTERING)
     GAP_VIOLATED = ("gap violated", Status.GAP_VIOLATED)
-    FLAT_GUARD = ("flat guard", Status.FLAT_GUARD)
     INTERRUPTED = ("interrupted", Status.INTERRUPTED)
     REFUSED = ("start refused", Status.INVALID_ARGUMENT)
 

@@ -226,14 +226,3 @@ def test_states_without_a_value_are_named() -> None:
         with raises(SolveError, "state a", "s0"):
             lag.integrate_many((0.0, 1.0), q0, {"v": 0.0})
     assert lag.integrate_many((0.0, 1.0), start, start, s0=start).success.all()
-
-
-def test_a_motion_along_a_guard_fails_alone() -> None:
-    x = me.dynamicsymbols("x")
-    solver = kg.build(point_mass("rest", -x, events=[kg.Event("middle", x)], parameters={"m": 1.0}))
-    motions = solver.integrate_many((0.0, 1.0), [[1.0], [0.0], [0.5]], {"v": 0.0}, reduce=("max", "x"))
-    assert motions.success.tolist() == [True, False, True]
-    assert [failure.index for failure in motions.failures] == [1]
-    says(motions.failures[0].reason, "'middle'", "guard", "events=")
-    assert np.isnan(motions.values).tolist() == [False, True, False]
-    assert Outcome.from_code(motions.status[1]) is Outcome.FLAT_GUARD

@@ -123,12 +123,6 @@ CASES = {
         names=("'floor'", "gap"),
         remedy=lambda _: block().integrate((0.0, 1.0), [0.0, 0.0], REST, events=()),
     ),
-    Outcome.FLAT_GUARD: Case(
-        lambda: switched().integrate((0.0, 1.0), [0.0], [0.0]),
-        1.0,
-        names=("'line'", "guard", "events="),
-        remedy=lambda _: switched().integrate((0.0, 1.0), [0.0], [0.0], events=()),
-    ),
     Outcome.INTERRUPTED: Case(
         lambda: track_run(r=broken_input, max_step=0.1),
         0.45,
