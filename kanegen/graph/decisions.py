@@ -17,9 +17,9 @@ from typing import Any, Final, TypeAlias
 
 from kanegen.graph.cases import jump_with, may_differ_elsewhere
 from kanegen.graph.derivatives import Tangent, reachable, substitute
-from kanegen.graph.identities import Residues
 from kanegen.graph.interpret import PYTHON, Context, evaluate
 from kanegen.graph.nodes import CONDITIONS, Node
+from kanegen.graph.residues import Residues
 
 RELATIVE_ZERO: Final = 1e-10
 """A value at a random state that is smaller than this, relative to its terms, counts as identically zero: far above

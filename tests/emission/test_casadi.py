@@ -19,8 +19,8 @@ from messages import raises
 from systems import initial, model_of
 
 import kanegen as kg
-from kanegen.codegen.sources import write_files
 from kanegen.emission.casadi import casadi_files, emit_casadi, interface
+from kanegen.writing import write_files
 
 pytestmark = pytest.mark.target
 casadi = pytest.importorskip("casadi")

@@ -43,7 +43,9 @@ def times(event: str, c: float, method: str) -> list[float]:
     """Times of the event, from 3 s before c to 3 s after it."""
     options = {"step": 0.11} if method == "rk4" else {"rtol": 1e-10, "atol": 1e-10}
     span = (c - 3.0, c + 3.0)
-    solution = passing().with_parameters(c=c).integrate(span, [span[0]], [1.0], method=method, events=[event], **options)
+    solution = (
+        passing().with_parameters(c=c).integrate(span, [span[0]], [1.0], method=method, events=[event], **options)
+    )
     return [found.t for found in solution.events]
 
 
