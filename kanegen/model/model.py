@@ -193,15 +193,15 @@ class Model(SystemDescription):
         _require_flags(given, ("strict", "check_kinematics"))
         self._complete(described(given, problems), parameters, problems, strict=strict)
         self._require_agreement(check_kinematics)
-        for warning in body_warnings(self):
-            warn_user(warning)
 
     def _require_agreement(self, check_kinematics: bool) -> None:
-        """Raise ``ModelError`` if velocities contradict positions, or the bodies the Lagrangian."""
+        """Raise ``ModelError`` if velocities contradict positions, or the bodies the Lagrangian; warn of odd bodies."""
         contradictions = motion_problems(self) if check_kinematics else []
         contradictions += lagrangian_contradictions(self)
         if contradictions:
             raise ModelError(contradictions)
+        for warning in body_warnings(self):
+            warn_user(warning)
 
     def _complete(
         self,

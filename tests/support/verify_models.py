@@ -23,7 +23,7 @@ def cart(name: str, inertia_frame: str = "bar", spin: Any = 1, **options: Any) -
     pivot = O.locatenew("pivot", x * N.x)
     center = pivot.locatenew("center", -0.4 * bar.z)
     frame = {"bar": bar, "N": N}[inertia_frame]
-    inertia = me.inertia(frame, sm.Rational(1, 3), sm.Rational(1, 2), sm.Rational(1, 8), sm.Rational(1, 20))
+    inertia = me.inertia(frame, sm.Rational(1, 3), sm.Rational(1, 2), sm.Rational(1, 4), sm.Rational(1, 20))
     settings = {
         "name": name,
         "frame": N,
@@ -67,7 +67,7 @@ def gimballed(inertia_frame: str) -> kg.Model:
     body.orient_axis(yaw, yaw.x, theta)
     O = me.Point("O")
     O.set_vel(N, 0)
-    inertia = me.inertia({"N": N, "body": body}[inertia_frame], 1, 2, 4)
+    inertia = me.inertia({"N": N, "body": body}[inertia_frame], 1, 2, 3)
     return kg.Model(
         name=f"gimballed body, inertia in {inertia_frame}",
         frame=N,

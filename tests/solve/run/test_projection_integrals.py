@@ -142,7 +142,7 @@ def spinning_top(outputs: dict[str, Any], **options: Any) -> kg.Model:
     B.set_ang_vel(N, w)
     O = me.Point("O")
     O.set_vel(N, 0)
-    body = me.RigidBody("top", O, B, sm.Integer(1), (me.inertia(B, 1, 2, 4), O))
+    body = me.RigidBody("top", O, B, sm.Integer(1), (me.inertia(B, 1, 2, 3), O))
     momentum = body.angular_momentum(O, N)
     return kg.Model(
         name="spinning_top",
