@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import sympy
 
-from kanegen.graph.ranks import rank
+from kanegen.graph import ranks
 from kanegen.model.expressions import atoms
 
 #: A relative difference of numbers below this size is a rounding error.
@@ -143,7 +143,7 @@ def is_regular(rows: Sequence[dict[Any, Any]], columns: Sequence[Any]) -> bool:
         matrices = [np.reshape(function(*state), (len(rows), len(columns))) for state in states(symbols)]
     except ArithmeticError:
         return True
-    return any(rank(matrix) == len(columns) for matrix in matrices)
+    return any(map(ranks.is_regular, matrices))
 
 
 def in_span(expr: Any, basis: Sequence[Any], variables: frozenset[Any]) -> bool:
