@@ -1,20 +1,31 @@
-"""Linear algebra on graph nodes: Gauss-Jordan elimination with pivots chosen once, and ``L D L^T`` factorization."""
+"""Linear algebra on graph nodes: Gauss-Jordan elimination with pivots chosen once, and ``L D L^T`` factorization.
+
+Code from an elimination needs tests of its pivots and another solution behind them; systems that are solved once and
+for all take :mod:`kanegen.graph.linear`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+
+from kanegen.graph.linear import Samples, term_size
 from kanegen.graph.nodes import Node
 from kanegen.graph.ranks import RANK_TOLERANCE
 from kanegen.precision import Tolerance
 
-Magnitudes: TypeAlias = Callable[[Sequence[Node]], list[float]]
+Place: TypeAlias = tuple[int, int]
+"""Row and column of a pivot."""
 
 PIVOT_LIMIT = Tolerance(1e-3, 1e-2)
 """Constraint pivots below this fraction of their row lose over three digits (two of float); other dependent speeds are
 then chosen."""
+
+SINGULAR_LIMIT = Tolerance(1e-12, 1e-5)
+"""Divisors of A, B and the reduced momenta below this fraction of their terms leave no correct digits."""
 
 CONSTANT_BONUS = 8.0
 """Factor by which a varying pivot must exceed a pivot that is constant during a run to be preferred to it."""
@@ -31,7 +42,10 @@ PIVOT_THRESHOLD = Tolerance(1e-13, 1e-5)
 
 @dataclass(frozen=True)
 class Pivot:
-    """A divisor of the elimination, and the other entries of its row, which give the scale for its size."""
+    """A divisor of the elimination, and the other entries of its row, which give the scale for its size.
+
+    A single entry is compared with its own terms.
+    """
 
     value: Node
     others: tuple[Node, ...]
@@ -41,44 +55,95 @@ class Pivot:
         if self.value.op == "const":
             return None
         graph = self.value.graph
-        scale = graph.sum(graph.apply("abs", x) for x in self.others)
-        if scale.is_zero:
-            scale = graph.one
+        scale = graph.sum(graph.apply("abs", x) for x in self.others) if self.others else term_size(self.value)
         return graph.apply("lt", graph.const(threshold) * scale, graph.apply("abs", self.value))
 
 
 def eliminate(
-    matrix: Sequence[Sequence[Node]], right: Sequence[Sequence[Node]], magnitudes: Magnitudes, columns: Iterable[int]
+    matrix: Sequence[Sequence[Node]],
+    right: Sequence[Sequence[Node]],
+    samples: Samples,
+    columns: Iterable[int],
+    places: Sequence[Place] = (),
 ) -> tuple[list[list[Node]], list[Pivot], dict[int, int]]:
     """Gauss-Jordan elimination of ``[matrix | right]`` with pivots in ``columns``, one for each row.
 
-    Returns the reduced rows, the pivots in order, and a dictionary from column to row of the pivots. Constant and large
-    pivots come first. Raises ZeroDivisionError with the index of a row without a pivot as its argument.
+    Returns the reduced rows, the pivots in order, and a dictionary from column to row of the pivots, in this order.
+    Constant and large pivots come first, unless ``places`` (row, column) are given. The pivots can be zero at single
+    states where the matrix is regular. Raises ZeroDivisionError with the index of a row without a pivot.
     """
+    if not matrix or not matrix[0]:
+        if matrix:
+            raise ZeroDivisionError(0)
+        return [], [], {}
     rows = [[*left, *extra] for left, extra in zip(matrix, right, strict=True)]
-    n = len(matrix[0]) if matrix else 0
+    sizes = _Sizes(matrix, samples)
     free_rows, free_columns = list(range(len(rows))), list(columns)
     pivots: list[Pivot] = []
     row_of: dict[int, int] = {}
     while free_rows:
-        row, column = _choose(rows, free_rows, free_columns, magnitudes)
+        row, column = places[len(pivots)] if places else _choose(rows, free_rows, free_columns, sizes)
         pivot = rows[row][column]
-        pivots.append(Pivot(pivot, tuple(x for j, x in enumerate(rows[row][:n]) if j != column and not x.is_zero)))
+        others = (x for j, x in enumerate(rows[row][: len(matrix[0])]) if j != column and not x.is_zero)
+        pivots.append(Pivot(pivot, tuple(others)))
         row_of[column] = row
         free_rows.remove(row)
         free_columns.remove(column)
-        graph = pivot.graph
-        if not pivot.is_one:
-            reciprocal = graph.div(graph.one, pivot)
-            rows[row] = [x if x.is_zero else _over(x, pivot, reciprocal) for x in rows[row]]
-        for other, entries in enumerate(rows):
-            factor = entries[column]
-            if other != row and not factor.is_zero:
-                rows[other] = [
-                    graph.zero if j == column else graph.sub(x, graph.mul(factor, y))
-                    for j, (x, y) in enumerate(zip(entries, rows[row], strict=True))
-                ]
+        _reduce(rows, row, column)
+        sizes.reduce(rows, row, column)
     return rows, pivots, row_of
+
+
+def _reduce(rows: list[list[Node]], row: int, column: int) -> None:
+    """Divide a row by its pivot and subtract it from all others."""
+    pivot = rows[row][column]
+    graph = pivot.graph
+    if not pivot.is_one:
+        reciprocal = graph.div(graph.one, pivot)
+        rows[row] = [x if x.is_zero else _over(x, pivot, reciprocal) for x in rows[row]]
+    for other, entries in enumerate(rows):
+        factor = entries[column]
+        if other != row and not factor.is_zero:
+            rows[other] = [
+                graph.zero if j == column else graph.sub(x, graph.mul(factor, y))
+                for j, (x, y) in enumerate(zip(entries, rows[row], strict=True))
+            ]
+
+
+class _Sizes:
+    """The matrix of an elimination at random states, with the sums of the absolute terms of each entry.
+
+    An entry that is no larger than rounding of its terms is zero, whatever the units of rows and columns are.
+    """
+
+    def __init__(self, matrix: Sequence[Sequence[Node]], samples: Samples) -> None:
+        values = np.array([samples(row) for row in matrix], dtype=np.float64)
+        finite = np.isfinite(values).all(axis=(0, 1))
+        if not finite.any():  # at an undefined state nothing is known but zeros
+            values, finite = np.array([[[float(not x.is_zero)] for x in row] for row in matrix]), np.array([True])
+        self._values = values[:, :, finite]
+        self._terms = np.abs(self._values)
+
+    def of(self, row: int, column: int) -> float:
+        """The smallest absolute value at the random states; 0 for an entry that is zero or only rounding at one."""
+        value, terms = np.abs(self._values[row, column]), self._terms[row, column]
+        return float(np.where(value > RANK_TOLERANCE * terms, value, 0.0).min(initial=np.inf))
+
+    def reduce(self, rows: Sequence[Sequence[Node]], row: int, column: int) -> None:
+        """Do as `_reduce`; zero entries of ``rows`` become zeros."""
+        values, terms = self._values, self._terms
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.nan_to_num(values[row] / values[row, column])
+            share_terms = np.nan_to_num(terms[row] / np.abs(values[row, column]))
+        factors = np.array(values[:, column])
+        factors[row] = 0.0
+        values -= factors[:, None] * shares
+        terms += np.abs(factors)[:, None] * share_terms
+        values[row], terms[row] = shares, share_terms
+        for i, entries in enumerate(rows):
+            for j in range(values.shape[1]):
+                if entries[j].is_zero:
+                    values[i, j] = 0.0
 
 
 def _over(x: Node, pivot: Node, reciprocal: Node) -> Node:
@@ -89,28 +154,24 @@ def _over(x: Node, pivot: Node, reciprocal: Node) -> Node:
     return pivot.graph.div(x, pivot) if pivot.constant else pivot.graph.mul(x, reciprocal)
 
 
-def _choose(
-    rows: list[list[Node]], free_rows: list[int], free_columns: list[int], magnitudes: Magnitudes
-) -> tuple[int, int]:
+def _choose(rows: list[list[Node]], free_rows: list[int], free_columns: list[int], sizes: _Sizes) -> Place:
     """The (row, column) of the next pivot: largest relative to its row, constants preferred."""
     for i in free_rows:  # an entry 1 or -1, as in q' = u, is the best pivot
         row = rows[i]
         for j in free_columns:
             if row[j].op == "const" and abs(row[j].payload) == 1:
                 return i, j
-    places = [(i, j) for i in free_rows for j in free_columns if not rows[i][j].is_zero]
-    sizes = dict(zip(places, magnitudes([rows[i][j] for i, j in places]), strict=True)) if places else {}
-    scales = dict.fromkeys(free_rows, 0.0)
-    for (i, _), size in sizes.items():
-        scales[i] = max(scales[i], size)
-    for i, scale in scales.items():
-        if not scale > RANK_TOLERANCE:
+    best, best_score = None, 0.0
+    for i in free_rows:
+        known = {j: sizes.of(i, j) for j in free_columns if not rows[i][j].is_zero}
+        scale = max(known.values(), default=0.0)
+        if not scale > 0.0:
             raise ZeroDivisionError(i)
-    best, best_score = places[0], 0.0
-    for (i, j), size in sizes.items():
-        score = size / scales[i] * (CONSTANT_BONUS if rows[i][j].constant else 1.0)
-        if score > best_score * (1.0 + _TIE):
-            best, best_score = (i, j), score
+        for j, size in known.items():
+            score = size / scale * (CONSTANT_BONUS if rows[i][j].constant else 1.0)
+            if score > best_score * (1.0 + _TIE):
+                best, best_score = (i, j), score
+    assert best is not None
     return best
 
 

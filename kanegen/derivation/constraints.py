@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from kanegen.derivation.algebra import Pivot, eliminate
+from kanegen.derivation.algebra import Pivot, Place, eliminate
 from kanegen.derivation.geometry.system import System
 from kanegen.errors import BuildError, DerivationError, ModelError
 from kanegen.graph import Graph, Node, evaluate, gradient, substitute
+from kanegen.graph.linear import Divisor, solve_linear
 from kanegen.graph.ranks import RANK_TOLERANCE, off_span
 from kanegen.model.expressions import symbol_name
 
@@ -84,7 +85,7 @@ class Partition:
     """The constraints solved for the dependent speeds, ``u_D' = A u_I' + B``; indices are in increasing order.
 
     ``A`` has the shape (n_d, n_i), ``B`` (n_d,). ``B_stabilized`` includes Baumgarte's terms. ``pivots`` are the
-    divisors of the straight-line elimination.
+    divisors of the straight-line code; ``places``, of an elimination, are their rows and columns in its order.
     """
 
     dependent: tuple[int, ...]
@@ -92,7 +93,8 @@ class Partition:
     A: tuple[tuple[Node, ...], ...]
     B: tuple[Node, ...]
     B_stabilized: tuple[Node, ...]
-    pivots: tuple[Pivot, ...]
+    pivots: tuple[Pivot | Divisor, ...]
+    places: tuple[Place, ...] = ()
 
     def bias(self, stabilized: bool) -> tuple[Node, ...]:
         """B with or without Baumgarte's terms."""
@@ -215,14 +217,36 @@ def partition(system: System, constraints: Constraints, final: Simplify) -> Part
     right = list(zip((row.bias for row in rows), stabilized_bias(system, constraints), strict=True))
     columns = range(n_u) if named is None else named
     try:
-        reduced, pivots, row_of = eliminate([row.J for row in rows], right, system.magnitudes, columns)
+        reduced, pivots, row_of = eliminate([row.J for row in rows], right, system.samples, columns)
     except ZeroDivisionError as error:
         raise BuildError(_no_pivot(system, rows[error.args[0]], named)) from error
     dependent = tuple(sorted(row_of))
     independent = tuple(j for j in range(n_u) if j not in row_of)
     A = tuple(final([-reduced[row_of[d]][i] for i in independent]) for d in dependent)
     B, B_stabilized = (final([reduced[row_of[d]][column] for d in dependent]) for column in (n_u, n_u + 1))
-    return Partition(dependent, independent, A, B, B_stabilized, tuple(pivots))
+    places = tuple((row, column) for column, row in row_of.items())
+    return Partition(dependent, independent, A, B, B_stabilized, tuple(pivots), places)
+
+
+def solved_partition(
+    system: System,
+    part: Partition,
+    rows: Sequence[Sequence[Node]],
+    biases: Sequence[tuple[Node, Node]],
+) -> Partition:
+    """The same dependent speeds from rows J and pairs of right sides, defined wherever J_D is regular.
+
+    An elimination, which takes fewer operations, divides by pivots that can be zero there: its code needs another
+    solution behind it.
+    """
+    J_D = [[row[d] for d in part.dependent] for row in rows]
+    right = [[*(-row[i] for i in part.independent), *bias] for row, bias in zip(rows, biases, strict=True)]
+    solution = solve_linear(J_D, right, system.samples)
+    n = len(part.independent)
+    # Not simplified: equal nodes of the elimination would take their place.
+    A = tuple(tuple(row[:n]) for row in solution.rows)
+    B, B_stabilized = (tuple(row[n + k] for row in solution.rows) for k in (0, 1))
+    return Partition(part.dependent, part.independent, A, B, B_stabilized, solution.divisors)
 
 
 def _no_pivot(system: System, row: Row, dependent: Sequence[int] | None) -> str:

@@ -19,6 +19,7 @@ from kanegen.derivation.constraints import (
     Partition,
     lower_constraints,
     partition,
+    solved_partition,
     stabilized_bias,
     stabilizing_terms,
 )
@@ -45,6 +46,9 @@ SQUARE_LIMIT = 24
 """Largest symmetric system that straight-line code solves. It takes 0.65 of the time of the loop kernel at 14 unknowns
 and 0.57 to 0.94 at 20, and twice the time to compile."""
 
+
+_OF_SOLVED_PARTITION = frozenset({"A", "B", "B_stabilized", "A1", "A2"})
+"""Quantities that are defined wherever the constraints determine the dependent speeds."""
 
 Names = Mapping[tuple[str, int], Any]
 
@@ -167,6 +171,12 @@ class Equations:
         """Dependent and independent speeds with A and B; BuildError for redundant constraints."""
         return partition(self.system, self.constraints, self.simplified)
 
+    @cached_property
+    def solved_partition(self) -> Partition:
+        """`partition` with A and B that are defined wherever the constraints determine the dependent speeds."""
+        rows, biases = self.constraints.rows, zip(self.b.nodes, self.b_stabilized.nodes, strict=True)
+        return solved_partition(self.system, self.partition, [row.J for row in rows], list(biases))
+
     def require_independent_constraints(self) -> None:
         """Raise the BuildError that names a redundant constraint, if there is one."""
         _ = self.partition
@@ -235,7 +245,7 @@ class Equations:
         try:
             if not self.is_symmetric:
                 rows = (self.graph, self.left_side, self.right_side, part, bias)
-                return forms.eliminated_accelerations(*rows, self.system.magnitudes, PIVOT_LIMIT)
+                return forms.eliminated_accelerations(*rows, self.system.samples, PIVOT_LIMIT)
             return forms.reduced_accelerations(self.graph, self.reduced(stabilized), part, bias, PIVOT_LIMIT)
         except ZeroDivisionError as error:
             raise self.massless(part.independent[error.args[0]]) from error
@@ -382,15 +392,17 @@ class Equations:
         lambda e: stabilized_bias(e.system, e.constraints),
         "b with Baumgarte's terms, the gains as symbols ``G1[i, j]``, ``G2[i, j]``, ``G[i, j]``.",
     )
-    A = _matrix(lambda e: e.partition.A, "``u_D' = A u_I' + B``, (n_d, n_i).", lambda e: len(e.partition.independent))
-    B = _vector(lambda e: e.partition.B, "``u_D' = A u_I' + B`` without stabilization, (n_d,).")
-    B_stabilized = _vector(lambda e: e.partition.B_stabilized, "B with Baumgarte's terms, (n_d,).")
+    A = _matrix(
+        lambda e: e.solved_partition.A, "``u_D' = A u_I' + B``, (n_d, n_i).", lambda e: len(e.partition.independent)
+    )
+    B = _vector(lambda e: e.solved_partition.B, "``u_D' = A u_I' + B`` without stabilization, (n_d,).")
+    B_stabilized = _vector(lambda e: e.solved_partition.B_stabilized, "B with Baumgarte's terms, (n_d,).")
     A1 = _matrix(
-        lambda e: forms.constraint_matrix(e.graph, e.partition, len(e.system.u)),
+        lambda e: forms.constraint_matrix(e.graph, e.solved_partition, len(e.system.u)),
         "``A1 = [-A I]``, (n_d, n_u), columns in speed order.",
     )
     A2 = _matrix(
-        lambda e: forms.tangent_matrix(e.graph, e.partition, len(e.system.u)),
+        lambda e: forms.tangent_matrix(e.graph, e.solved_partition, len(e.system.u)),
         "``A2 = [I A^T]``, (n_i, n_u), columns in speed order.",
     )
     T = _matrix(lambda e: e._nonminimal(e.partition.B)[0], "``T u' = V``, (n_u, n_u): constraint, then momentum rows.")
@@ -471,9 +483,21 @@ class Equations:
         """The nodes at zero auxiliary speeds; nodes that are algebraically equal become one."""
         return tuple(self._identities.canonical(self.system.settled(nodes)))
 
+    @cached_property
+    def _identities_apart(self) -> Identities:
+        return Identities(self.graph)
+
+    def simplified_apart(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        """`simplified` for what follows from `solved_partition`.
+
+        Nodes of the elimination, which are equal only where no pivot is zero, must not take the place of these nodes.
+        """
+        return tuple(self._identities_apart.canonical(self.system.settled(nodes)))
+
     def quantity(self, name: str, nodes: Sequence[Node], shape: tuple[int, ...] | None = None) -> Quantity:
         """A quantity of these nodes after simplification; a vector if no shape is given."""
-        return Quantity(name, self.simplified(nodes), (len(nodes),) if shape is None else shape, self.names)
+        simplified = self.simplified_apart if name in _OF_SOLVED_PARTITION else self.simplified
+        return Quantity(name, simplified(nodes), (len(nodes),) if shape is None else shape, self.names)
 
     @cached_property
     def names(self) -> dict[tuple[str, int], Any]:

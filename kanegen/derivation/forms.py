@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kanegen.derivation.algebra import PIVOT_THRESHOLD, Magnitudes, eliminate, factorize, solve_symmetric
+from kanegen.derivation.algebra import PIVOT_THRESHOLD, eliminate, factorize, solve_symmetric
 from kanegen.derivation.constraints import Partition
 from kanegen.graph import Graph, Node
+from kanegen.graph.linear import Samples
 
 Matrix = Sequence[Sequence[Node]]
 
@@ -117,12 +118,12 @@ def eliminated_accelerations(
     P: Sequence[Node],
     partition: Partition,
     B: Sequence[Node],
-    magnitudes: Magnitudes,
+    samples: Samples,
     threshold: float,
 ) -> Accelerations:
     """u' from ``A2 M A2^T u_I' = A2 (P - M [0; B])`` by straight-line elimination, for any regular matrix.
 
-    ``magnitudes`` gives the sizes of nodes by which pivots are chosen, ``threshold`` is the smallest pivot of the
+    ``samples`` gives values of nodes, by whose sizes pivots are chosen, ``threshold`` is the smallest pivot of the
     constraints, relative to its row, that the code accepts.
     """
     n_u = len(P)
@@ -131,7 +132,7 @@ def eliminated_accelerations(
     matrix = matrix_product(graph, left, list(zip(*A2, strict=True)))
     at_rest = complete(graph, partition, B, [graph.zero] * len(A2))
     right = difference(matrix_vector(graph, A2, P), matrix_vector(graph, left, at_rest))
-    rows, pivots, row_of = eliminate(matrix, [[x] for x in right], magnitudes, range(len(A2)))
+    rows, pivots, row_of = eliminate(matrix, [[x] for x in right], samples, range(len(A2)))
     independent = [rows[row_of[column]][-1] for column in range(len(A2))]
     tests = [pivot.holds(threshold) for pivot in partition.pivots]
     tests += [pivot.holds(PIVOT_THRESHOLD) for pivot in pivots]

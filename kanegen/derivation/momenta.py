@@ -10,14 +10,13 @@ accelerations, which the program adds with the solved u'.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from kanegen.derivation import forms
-from kanegen.derivation.algebra import eliminate
-from kanegen.derivation.constraints import ACCELERATION, Partition, Row, named_dependent
+from kanegen.derivation.constraints import ACCELERATION, Partition, Row, solved_partition
 from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.geometry.system import System
 from kanegen.errors import BuildError
@@ -76,10 +75,9 @@ class Momenta:
         """The reduced form; BuildError for constraints that are not linear in the speeds."""
         equations, system = self._equations, self._system
         require_linear(system, equations.constraints.rows)
-        part, graph = equations.partition, system.graph
-        n_u = len(system.u)
-        part = replace(part, A=tuple(equations.simplified(system.at_rest(row)) for row in part.A))
-        Bv = self._velocity_remainder()
+        graph, n_u = system.graph, len(system.u)
+        part = self._velocity_partition()
+        Bv = part.B
         tangent = forms.tangent_matrix(graph, part, n_u)
         rates = [[system.rate(x) for x in row] for row in tangent]
         momentum = equations.momentum.nodes
@@ -110,19 +108,15 @@ class Momenta:
         return self._equations.simplified(self._system.at_rest(self._equations.N.nodes))
 
     def _product(self, matrix: Sequence[Sequence[Node]], vector: Sequence[Node]) -> tuple[Node, ...]:
-        return self._equations.simplified(forms.matrix_vector(self._system.graph, matrix, vector))
+        return self._equations.simplified_apart(forms.matrix_vector(self._system.graph, matrix, vector))
 
-    def _velocity_remainder(self) -> tuple[Node, ...]:
-        """Bv of ``u_D = A u_I + Bv``, (n_d,), from the velocity-level constraints at u = 0."""
-        system, constraints = self._system, self._equations.constraints
-        if not constraints.rows:
-            return ()
-        rest = system.at_rest([row.residuals[-1] for row in constraints.rows])
-        named = named_dependent(system, constraints)
-        columns = range(len(system.u)) if named is None else named
-        J = [system.at_rest(row.J) for row in constraints.rows]
-        rows, _, row_of = eliminate(J, [[-x] for x in rest], system.magnitudes, columns)
-        return self._equations.simplified([rows[row_of[d]][-1] for d in sorted(row_of)])
+    def _velocity_partition(self) -> Partition:
+        """``u_D = A u_I + Bv`` from the velocity-level constraints, linear in the speeds; Bv takes the place of B."""
+        system, rows = self._system, self._equations.constraints.rows
+        J = [system.at_rest(row.J) for row in rows]
+        rest = [-x for x in system.at_rest([row.residuals[-1] for row in rows])]
+        part, biases = self._equations.partition, list(zip(rest, rest, strict=True))
+        return solved_partition(system, part, J, biases)
 
     def require_mass(self, form: str) -> None:
         """Require a positive definite kinetic-energy matrix, so that the momenta determine the speeds.

@@ -149,10 +149,12 @@ class Sensitivities:
     def dependent_inverse(self) -> Rows:
         """``J_D^-1`` (n_d, n_c), rows in the order of the dependent speeds."""
         system, rows = self.equations.system, self.equations.constraints.rows
-        graph, dependent, n_c = system.graph, self.equations.partition.dependent, len(rows)
+        graph, part, n_c = system.graph, self.equations.partition, len(rows)
         identity = [[graph.one if i == j else graph.zero for j in range(n_c)] for i in range(n_c)]
-        reduced, _, row_of = eliminate([row.J for row in rows], identity, system.magnitudes, dependent)
-        return tuple(self._final(reduced[row_of[d]][len(system.u) :]) for d in dependent)
+        # With the same pivots as the partition, whose tests hold for them.
+        J = [row.J for row in rows]
+        reduced, _, row_of = eliminate(J, identity, system.samples, part.dependent, part.places)
+        return tuple(self._final(reduced[row_of[d]][len(system.u) :]) for d in part.dependent)
 
     def reduced(self, D1: forms.Matrix, D2: forms.Matrix) -> tuple[Rows, Rows]:
         """Right sides of the reduced equations (m, n_i) and E (m, n_d), from D1 (n_u, m) and D2 (n_c, m)."""

@@ -72,7 +72,7 @@ def _inverse(variables: Variables, change: SpeedChange, speeds: Sequence[Node]) 
     Phi2 = substitute(rows, dict.fromkeys(former, graph.zero))
     right = [[*(graph.one if j == k else graph.zero for j in range(n)), -rest] for k, rest in enumerate(Phi2)]
     try:
-        solution = solve_linear(Phi1, right, variables.samples)
+        solution = solve_linear(Phi1, right, variables.samples).rows
     except ZeroDivisionError as error:
         names = ", ".join(map(symbol_name, change.before.speeds))
         raise ModelError(f"the definitions of the new speeds cannot be solved for {names}: Phi1 is singular") from error
@@ -109,12 +109,12 @@ def factors(former: System) -> Factors:
     identities = Identities(graph)
     Q = [list(identities.canonical(row)) for row in inertia_of(former).matrix()]
     n = len(Q)
-    scale = max(former.magnitudes([Q[k][k] for k in range(n)]))
+    scales = former.magnitudes([Q[k][k] for k in range(n)])
     lower = [[graph.zero] * k for k in range(n)]
     diagonal: list[Node] = []
     for k in range(n):
         (pivot,) = identities.canonical([Q[k][k]])
-        if not former.magnitudes([pivot])[0] > RANK_TOLERANCE * scale:
+        if not former.magnitudes([pivot])[0] > RANK_TOLERANCE * scales[k]:
             raise DerivationError(
                 f"no speeds make the kinetic-energy matrix of model {before.name!r} diagonal and regular: the speed "
                 f"{symbol_name(before.speeds[k])} moves no mass independently of the speeds before it"

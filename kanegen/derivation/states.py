@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.arrays import Array
+from kanegen.derivation.control.feedback import feedback_laws
 from kanegen.derivation.equations import Equations, Quantity
-from kanegen.graph import Context, Newton, Node, evaluate
+from kanegen.graph import Context, Newton, Node, evaluate, reachable
 from kanegen.graph.decisions import RELATIVE_ZERO
+from kanegen.graph.nodes import COMPARISONS
 from kanegen.graph.ranks import independent_rows
 
 Numbers: TypeAlias = "NDArray[Any]"
@@ -22,6 +24,16 @@ CONDITION: Final = 1e4
 
 SPECIAL: Final = (0.0, np.pi / 2, -np.pi / 2, np.pi)
 """Coordinates at which sines and cosines vanish, and with them divisors that are not zero at random."""
+
+KINKS: Final = COMPARISONS | {"abs", "min", "max", "sqrt", "cbrt", "reciprocal"}
+"""Operations without a derivative where their argument is zero, or their arguments are equal."""
+
+NEAR_KINK: Final = 1e-6
+"""Distance from a kink, relative to 1 or the size of the argument, within which a state counts as lying on it; size of
+a row, relative to its usual one, below which it counts as zero."""
+
+ROUNDING: Final = 1e-14
+"""Speeds below this fraction of 1 or of the largest one are zeros with the rounding of Newton's method."""
 
 SPREAD_Q, SPREAD_U = 0.4, 1.0
 """How far random coordinates and speeds lie from a given start (relative to 1 or their size)."""
@@ -105,6 +117,61 @@ def random_state(
     return placed if placed is None or not regular or _regular(equations, placed) else None
 
 
+def special_state(
+    equations: Equations, rng: np.random.Generator, parameters: Array, near: Mapping[str, Array], consistent: bool
+) -> State | None:
+    """A regular state with zeros, right and straight angles and equal coordinates, and zero speeds.
+
+    The arguments are those of `random_state`. On the constraint manifold, as many values are special as it admits.
+    None also where the equations have a kink, where an output does not exist, and where all forces or a row of the
+    constraints vanish but for rounding.
+    """
+    ordinary = _candidate(equations, rng, parameters, near, spread=1.0)
+    q, u = special_coordinates(rng, ordinary.q), special_speeds(rng, ordinary.u)
+    state = replace(ordinary, q=q, u=u)
+    if not _masses_are_positive(equations, state):
+        return None
+    placed = _placed(equations, state, consistent or not equations.has_partition)
+    if placed is None or has_kink(equations, placed):
+        return None
+    if not _outputs_exist(equations, placed) or _degenerate(equations, placed, ordinary):
+        return None
+    return placed if _regular(equations, placed) else None
+
+
+def _degenerate(equations: Equations, state: State, ordinary: State) -> bool:
+    """Whether a row of the constraints or all forces vanish but for rounding, or an entry of C is nearly infinite."""
+    groups = equations.system.C, equations.J, equations.P, equations.b
+    (C, *here), (usual_C, *usual) = (read(groups, at.values()) for at in (state, ordinary))
+    if C.size and not np.abs(C).max() < CONDITION * np.abs(usual_C).max():
+        return True
+    rows, forces = ([*part[0], np.concatenate(part[1:])] for part in (here, usual))
+    sizes = ([np.abs(x.astype(np.float64)).max(initial=0.0) for x in part] for part in (rows, forces))
+    return any(size <= NEAR_KINK * common for size, common in zip(*sizes, strict=True))
+
+
+def _outputs_exist(equations: Equations, state: State) -> bool:
+    """Whether the outputs divide by nothing that vanishes."""
+    nodes = [node for output in equations.outputs.values() for node in output.nodes]
+    divisors = [node.args[1] for node in reachable(nodes) if node.op == "div"]
+    return bool(np.all(np.abs(evaluate(divisors, state.values())) > NEAR_KINK)) if divisors else True
+
+
+def has_kink(equations: Equations, state: State) -> bool:
+    """Whether the two sides of a comparison are equal, or the argument of an absolute value or a root is zero."""
+    e = equations
+    groups = (e.M, e.P, e.J, e.b, e.qdot, e.sdot, e.energy if e.model.has_potential else e.kinetic_energy)
+    nodes = [*(node for group in groups for node in group.nodes), *e.once(feedback_laws)]
+    nodes += [node for output in e.outputs.values() for node in output.nodes]
+    operands = [node.args for node in reachable(nodes) if node.op in KINKS and not node.constant]
+    flat = evaluate([x for args in operands for x in args], state.values())
+    for args in operands:
+        values, flat = flat[: len(args)], flat[len(args) :]
+        if abs(values[0] - (values[1] if len(args) == 2 else 0.0)) <= NEAR_KINK * (1.0 + abs(values[0])):
+            return True
+    return False
+
+
 def _candidate(
     equations: Equations, rng: np.random.Generator, parameters: Array, near: Mapping[str, Array], spread: float
 ) -> State:
@@ -149,15 +216,24 @@ def _around(rng: np.random.Generator, center: Array | None, n: int, spread: floa
 def _placed(equations: Equations, state: State, onto_manifold: bool) -> State | None:
     """The state moved to satisfy the invariants and, if wanted and possible, all constraints; None if that fails."""
     e, values = equations, state.values()
-    settled = Newton(kept_positions(e), e.system.q).solve(values)
+    settled = _solved(kept_positions(e), e.system.q, values)
     if settled is None:
         return None
     state = replace(state, q=np.array(settled["q"]))
-    placed = Newton(e.positions.nodes, e.system.q).solve(settled) if onto_manifold else None
-    moved = None if placed is None else Newton(e.velocities.nodes, e.system.u).solve(placed)
+    placed = _solved(e.positions.nodes, e.system.q, settled) if onto_manifold else None
+    moved = None if placed is None else _solved(e.velocities.nodes, e.system.u, placed)
     if moved is None:
         return state
-    return replace(state, q=np.array(moved["q"]), u=np.array(moved["u"]), consistent=True)
+    u = np.array(moved["u"])
+    u[np.abs(u) <= ROUNDING * np.abs(u).max(initial=1.0)] = 0.0
+    return replace(state, q=np.array(moved["q"]), u=u, consistent=True)
+
+
+def _solved(nodes: Sequence[Node], unknowns: Sequence[Node], values: Mapping[str, Sequence[float]]) -> Any:
+    """The values at which the nodes vanish, or None; values that are special stay as they are if that is possible."""
+    free = [node for node in unknowns if values[node.payload[0]][node.payload[1]] not in SPECIAL]
+    found = Newton(nodes, free).solve(values) if 0 < len(free) < len(unknowns) else None
+    return found or Newton(nodes, unknowns).solve(values)
 
 
 def kept_positions(equations: Equations) -> list[Node]:

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from kanegen.graph.derivatives import count_operations
+from kanegen.graph.derivatives import count_operations, reachable
 from kanegen.graph.identities import Identities
 from kanegen.graph.nodes import Graph, Node
 from kanegen.graph.ranks import is_regular
@@ -33,15 +33,64 @@ NUMBER: Final = 0.1
 """Least size of a number as a pivot, relative to the other entries of its row: at most a digit is lost."""
 
 
-def solve_linear(matrix: Matrix, right: Matrix, samples: Samples) -> Rows:
+@dataclass(frozen=True)
+class Solution:
+    """X of ``matrix X = right``, and the divisors in it."""
+
+    rows: Rows
+    divisors: tuple[Divisor, ...]
+
+
+def solve_linear(matrix: Matrix, right: Matrix, samples: Samples) -> Solution:
     """X of ``matrix X = right``, defined wherever the matrix is regular.
 
     ``samples``: the values of nodes at random states. Raises ZeroDivisionError for a matrix that is singular at all of
     them.
     """
     if not matrix:
-        return []
-    return _Solver(matrix[0][0].graph, samples).solve(matrix, right)
+        return Solution([], ())
+    solver = _Solver(matrix[0][0].graph, samples)
+    rows = solver.solve(matrix, right)
+    return Solution(rows, tuple(dict.fromkeys(solver.divisors)))
+
+
+@dataclass(frozen=True)
+class Divisor:
+    """What was divided by: an entry or a determinant, or a squared length of orthogonal vectors."""
+
+    value: Node
+    squared: bool = False
+
+    def holds(self, threshold: float) -> Node | None:
+        """The condition that the divisor is larger than ``threshold`` times its terms; None for a number."""
+        if self.value.op == "const":
+            return None
+        graph = self.value.graph
+        limit = graph.const(threshold * threshold if self.squared else threshold)
+        return graph.apply("lt", limit * term_size(self.value), graph.apply("abs", self.value))
+
+
+def term_size(node: Node) -> Node:
+    """The sum of the absolute terms of a node, in which sines and cosines count as 1.
+
+    Differences that cancel, and sines near zero, are small compared with it, in any units.
+    """
+    graph, sizes = node.graph, dict[int, Node]()
+    for x in reachable([node]):
+        match x.op, [sizes[a.index] for a in x.args]:
+            case (("sin" | "cos"), _):
+                sizes[x.index] = graph.one
+            case "neg", [a]:
+                sizes[x.index] = a
+            case (("add" | "sub"), [a, b]):
+                sizes[x.index] = a + b
+            case "mul", [a, b]:
+                sizes[x.index] = a * b
+            case "div", [a, _]:
+                sizes[x.index] = a / graph.apply("abs", x.args[1])
+            case _:
+                sizes[x.index] = graph.apply("abs", x)
+    return sizes[node.index]
 
 
 @dataclass(frozen=True)
@@ -58,6 +107,7 @@ class _Solver:
     def __init__(self, graph: Graph, samples: Samples) -> None:
         self._graph, self._samples = graph, samples
         self._identities = Identities(graph)
+        self.divisors: list[Divisor] = []
 
     def solve(self, matrix: Matrix, right: Matrix) -> Rows:
         """X of ``matrix X = right``, block by block."""
@@ -75,6 +125,7 @@ class _Solver:
     def _solved(self, matrix: Rows, right: Rows) -> Rows:
         """X for one block."""
         if len(matrix) == 1:
+            self.divisors.append(Divisor(matrix[0][0]))
             return [_divided(right[0], matrix[0][0])]
         self._require_regular(matrix)
         sizes = self._sizes(matrix)
@@ -84,7 +135,9 @@ class _Solver:
         solutions = list(self._closed_forms(matrix, right))
         if not solutions:
             return self._orthogonalized(matrix, right, sizes)
-        return min(solutions, key=lambda rows: count_operations(x for row in rows for x in row))
+        best = min(solutions, key=lambda found: count_operations(x for row in found.rows for x in row))
+        self.divisors += best.divisors
+        return best.rows
 
     def _require_regular(self, matrix: Rows) -> None:
         n = len(matrix)
@@ -113,7 +166,7 @@ class _Solver:
         solution[column] = _less(own, [(scaled[j], solution[j]) for j in others])
         return [solution[j] for j in range(n)]
 
-    def _closed_forms(self, matrix: Rows, right: Rows) -> Iterator[Rows]:
+    def _closed_forms(self, matrix: Rows, right: Rows) -> Iterator[Solution]:
         """X by inverses in closed form: Cramer's rule, and the transpose of orthogonal rows or columns over lengths."""
         makers = [_by_rows, _by_columns]
         if len(matrix) <= CRAMER:
@@ -123,12 +176,12 @@ class _Solver:
             identities = Identities(self._graph)
             for row in matrix:
                 identities.canonical(row)
-            inverse = make(matrix, identities.canonical)
-            if inverse is not None:
-                inverse = [identities.canonical(row) for row in inverse]
+            found = make(matrix, identities.canonical)
+            if found is not None:
+                inverse = [identities.canonical(row) for row in found.rows]
                 plain = [[self._graph.dot(row, column) for column in zip(*right, strict=True)] for row in inverse]
-                yield plain
-                yield [identities.canonical(row) for row in plain]
+                yield Solution(plain, found.divisors)
+                yield Solution([identities.canonical(row) for row in plain], found.divisors)
 
     def _orthogonalized(self, matrix: Rows, right: Rows, sizes: Sequence[float]) -> Rows:
         """X by modified Gram-Schmidt orthogonalization of the columns, the right sides included (Björck 1967)."""
@@ -141,6 +194,7 @@ class _Solver:
         while columns:
             first, *columns = (canonical(column) for column in columns)
             (length,) = canonical([graph.dot(first, first)])
+            self.divisors.append(Divisor(length, squared=True))
             shares = canonical(graph.div(graph.dot(first, other), length) for other in columns)
             columns = [_less(other, [(share, first)]) for other, share in zip(columns, shares, strict=True)]
             own = [graph.div(graph.dot(first, side), length) for side in rest]
@@ -153,22 +207,23 @@ class _Solver:
         return [solution[j] for j in range(len(triangle))]
 
 
-def _by_columns(matrix: Rows, canonical: Canonical) -> Rows | None:
+def _by_columns(matrix: Rows, canonical: Canonical) -> Solution | None:
     """The inverse of a matrix with orthogonal columns: its transpose over their squared lengths."""
     columns = _transposed(matrix)
     if not all(x.is_zero for x in canonical(a[0].graph.dot(a, b) for a, b in combinations(columns, 2))):
         return None
     lengths = canonical(a[0].graph.dot(a, a) for a in columns)
-    return [_divided(column, length) for column, length in zip(columns, lengths, strict=True)]
+    rows = [_divided(column, length) for column, length in zip(columns, lengths, strict=True)]
+    return Solution(rows, tuple(Divisor(length, squared=True) for length in lengths))
 
 
-def _by_rows(matrix: Rows, canonical: Canonical) -> Rows | None:
+def _by_rows(matrix: Rows, canonical: Canonical) -> Solution | None:
     """The same for orthogonal rows."""
-    inverse = _by_columns(_transposed(matrix), canonical)
-    return None if inverse is None else _transposed(inverse)
+    found = _by_columns(_transposed(matrix), canonical)
+    return None if found is None else Solution(_transposed(found.rows), found.divisors)
 
 
-def _by_cofactors(matrix: Rows, canonical: Canonical) -> Rows:
+def _by_cofactors(matrix: Rows, canonical: Canonical) -> Solution:
     """The adjugate over the determinant, for 2 or 3 rows."""
     n = len(matrix)
     if n == 2:
@@ -179,7 +234,7 @@ def _by_cofactors(matrix: Rows, canonical: Canonical) -> Rows:
     adjugate = [canonical(row) for row in adjugate]
     column = [row[0] for row in adjugate]
     (determinant,) = canonical([matrix[0][0].graph.dot(matrix[0], column)])
-    return [_divided(row, determinant) for row in adjugate]
+    return Solution([_divided(row, determinant) for row in adjugate], (Divisor(determinant),))
 
 
 def _cyclic_minor(matrix: Rows, i: int, j: int) -> Node:

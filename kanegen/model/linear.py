@@ -16,9 +16,8 @@ import sympy
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import DerivationError
-from kanegen.graph import Graph, Lowering, evaluate, gradient
+from kanegen.graph import Graph, Lowering, evaluate, gradient, ranks
 from kanegen.graph.decisions import Decisions
-from kanegen.graph.ranks import rank
 from kanegen.model.expressions import atoms
 
 #: A relative difference of numbers below this size is a rounding error.
@@ -146,7 +145,7 @@ def is_regular(rows: Sequence[dict[Any, Any]], columns: Sequence[Any]) -> bool:
         matrices = [np.reshape(function(*state), (len(rows), len(columns))) for state in states(symbols)]
     except ArithmeticError:
         return True
-    return any(rank(matrix) == len(columns) for matrix in matrices)
+    return any(map(ranks.is_regular, matrices))
 
 
 def in_span(expr: Any, basis: Sequence[Any], variables: frozenset[Any]) -> bool:

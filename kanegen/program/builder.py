@@ -8,7 +8,7 @@ from functools import cached_property, partial, reduce
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from kanegen.derivation.algebra import PIVOT_THRESHOLD
+from kanegen.derivation.algebra import PIVOT_THRESHOLD, SINGULAR_LIMIT
 from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.inertia.elimination import ROW_THRESHOLD
@@ -250,6 +250,11 @@ class Functions:
         conditions = (pivot.holds(limit) for pivot in self.equations.partition.pivots)
         return [condition for condition in conditions if condition is not None]
 
+    def divisors(self, limit: float) -> list[Node]:
+        """Return the same conditions for `Equations.solved_partition`, which has no other solution behind it."""
+        conditions = (divisor.holds(limit) for divisor in self.equations.solved_partition.pivots)
+        return [condition for condition in conditions if condition is not None]
+
 
 def mass_function(model: SystemDescription) -> str:
     """Return the name of the function of the matrix of the accelerations, ``Equations.M``."""
@@ -292,11 +297,12 @@ def _reasons(condition: Node, equations: Equations) -> list[Wording]:
         return [("the pivots of the constraints exceed ", fraction, " of their rows, both squared")]
     if fraction is not None and equations.has_partition:
         part = equations.partition
+        speeds = ", ".join(symbol_name(equations.model.speeds[speed]) for speed in part.dependent)
+        of_speeds = f"of the constraints for the dependent speeds {speeds} exceed "
+        if fraction in (SINGULAR_LIMIT, SINGULAR_LIMIT * SINGULAR_LIMIT):
+            return [(f"the divisors {of_speeds}", fraction, " of their terms")]
         if any(pivot.holds(fraction) is condition for pivot in part.pivots):
-            speeds = ", ".join(symbol_name(equations.model.speeds[speed]) for speed in part.dependent)
-            return [
-                (f"the pivots of the constraints for the dependent speeds {speeds} exceed ", fraction, " of their rows")
-            ]
+            return [(f"the pivots {of_speeds}", fraction, " of their rows")]
     return [("the pivots of the elimination are not negligible",)]
 
 

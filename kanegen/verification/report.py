@@ -9,6 +9,7 @@ from io import StringIO
 from typing import Any, Final, TypeAlias
 
 import mpmath
+import numpy as np
 
 from kanegen.derivation.states import Numbers, State
 from kanegen.display import Table
@@ -56,12 +57,13 @@ class Worst:
         self.tolerance = tolerance
         self._deviation: float | None = None
         self._where = ""
+        self._compared: list[tuple[str, State, Vector, Vector, Vector | None]] = []
 
     def compare(
         self, what: str, state: State, actual: Vector, expected: Vector, sensitivity: Vector | None = None
     ) -> None:
-        """Compare two arrays and keep the worst deviation."""
-        self.add(what, state, deviation(actual, expected, sensitivity))
+        """Compare two arrays; entries that vanish at this state are judged by those of ``what`` at the others."""
+        self._compared.append((what, state, actual, expected, sensitivity))
 
     def add(self, what: str, state: State, deviation: float = math.nan) -> None:
         """Keep a relative deviation if it is the worst; NaN, the worst of all, if there is no value to compare."""
@@ -70,6 +72,11 @@ class Worst:
 
     def check(self, note: str) -> Check:
         """The row; its note names the worst place if the tolerance is exceeded."""
+        usual: dict[str, Any] = {}
+        for what, _, *vectors in self._compared:
+            usual[what] = max(usual.get(what, 0), *map(_largest, vectors))
+        for what, state, actual, expected, sensitivity in self._compared:
+            self.add(what, state, deviation(actual, expected, sensitivity, usual[what]))
         row = Check(self.principle, self._deviation, self.tolerance, note)
         if row.ok is False:
             return Check(self.principle, self._deviation, self.tolerance, f"{note}; worst: {self._where}")
@@ -88,19 +95,25 @@ def judge(principle: str, tolerance: float, compare: Callable[[Worst], str]) -> 
         return Check(principle, None, None, f"not applicable: {reason}")
 
 
-def deviation(actual: Vector, expected: Vector, sensitivity: Vector | None = None) -> float:
+def _largest(vector: Vector | None) -> Any:
+    """The largest finite size of an entry."""
+    entries = () if vector is None else np.ravel(np.asarray(vector, dtype=object))
+    return max((float(abs(x)) for x in entries if np.isfinite(float(x))), default=0.0)
+
+
+def deviation(actual: Vector, expected: Vector, sensitivity: Vector | None = None, usual: Any = 0) -> float:
     """The largest difference of two arrays, each entry relative to its size.
 
     The size of an entry is its magnitude or, if larger, its ``sensitivity``: the size of its terms, or its change
     per unit of relative rounding error. The size is at least :data:`SIGNIFICANT` times the largest size in the
-    array. The result is NaN if a value is not finite.
+    array, and times the ``usual`` size at other states. The result is NaN if a value is not finite.
     """
     if len(actual) != len(expected):
         return math.nan
     sizes = [max(abs(x), abs(y)) for x, y in zip(actual, expected, strict=True)]
     if sensitivity is not None:
         sizes = [max(size, abs(s)) for size, s in zip(sizes, sensitivity, strict=True)]
-    floor = SIGNIFICANT * max(sizes, default=0)
+    floor = SIGNIFICANT * max([usual, *sizes])
     differences = [abs(x - y) for x, y in zip(actual, expected, strict=True)]
     if not all(map(mpmath.isfinite, differences)):
         return math.nan

@@ -29,7 +29,8 @@ def verify(
     model
         The system. Parameters without a value get random positive ones.
     states, seed
-        Number of random states, and the seed of their generator; every second state satisfies the constraints.
+        Number of random states, and the seed of their generator; every second state satisfies the constraints, and
+        every third one has zeros, right and straight angles, equal coordinates and zero speeds.
     form
         Form of the equations whose functions are all checked, as for :func:`kanegen.build`.
     start

@@ -9,13 +9,16 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.derivation import Equations
-from kanegen.derivation.states import CONDITION, State, random_state
+from kanegen.derivation.states import CONDITION, State, random_state, special_state
 from kanegen.errors import SolveError, VerificationError, brief
 from kanegen.model.expressions import symbol_name
 from kanegen.solve.values import TIME, by_name, number, real_array, unknown
 
 DRAWS: Final = 200
 """Largest number of random states drawn for each state that is requested."""
+
+SPECIAL_PERIOD, SPECIAL_DRAWS = 3, 40
+"""Every third state has zeros and right angles, unless so many draws give no regular one."""
 
 START_KEYS: Final = ("t", "q", "u", "r", "s")
 
@@ -33,8 +36,12 @@ def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str,
     parameters = np.array([rng.uniform(0.5, 1.5) if value is None else float(value) for value in given])
     near = _start(equations, start or {})
     drawn: list[State] = []
+    tried = 0
     for _ in range(DRAWS * count):
-        state = random_state(equations, rng, parameters, near, consistent=len(drawn) % 2 == 0)
+        special = len(drawn) % SPECIAL_PERIOD == SPECIAL_PERIOD - 1 and tried < SPECIAL_DRAWS
+        tried = tried + 1 if special else 0
+        draw = special_state if special else random_state
+        state = draw(equations, rng, parameters, near, consistent=len(drawn) % 2 == 0)
         if state is not None:
             drawn.append(state)
         if len(drawn) == count:

@@ -160,7 +160,7 @@ def solved(matrix: Callable[[Graph, list[Node]], list[list[Any]]], n_x: int) -> 
     def samples(nodes: Sequence[Node]) -> list[tuple[float, ...]]:
         return list(zip(*(evaluate(nodes, {"q": state}) for state in states), strict=True))
 
-    return [y for row in solve_linear(rows, identity, samples) for y in row], graph
+    return [y for row in solve_linear(rows, identity, samples).rows for y in row], graph
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 6])

@@ -404,7 +404,7 @@ def _complement(
     graph, kept = equations.graph, list(columns)
     while True:
         try:
-            reduced, pivots, row_of = eliminate(kept, [()] * len(kept), equations.system.magnitudes, range(n))
+            reduced, pivots, row_of = eliminate(kept, [()] * len(kept), equations.system.samples, range(n))
             break
         except ZeroDivisionError as error:
             del kept[error.args[0]]  # this control acts in directions of the others

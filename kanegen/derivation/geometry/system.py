@@ -174,7 +174,7 @@ class System(Variables):
         rest = substitute(rows, dict.fromkeys((*rates, *self.u, *self.auxiliary), graph.zero))
         right = [[*(-y for y in Y_row), -f] for Y_row, f in zip(Y, rest, strict=True)]
         try:
-            solution = solve_linear(M, right, self.samples)
+            solution = solve_linear(M, right, self.samples).rows
         except ZeroDivisionError as error:
             names = ", ".join(symbol_name(q) for q in model.coordinates)
             raise ModelError(

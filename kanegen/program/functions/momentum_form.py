@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from kanegen.derivation.algebra import solve_symmetric
+from kanegen.derivation.algebra import SINGULAR_LIMIT, solve_symmetric
 from kanegen.derivation.equations import SQUARE_LIMIT
 from kanegen.derivation.forms import complete, matrix_vector
-from kanegen.derivation.momenta import Momenta
+from kanegen.derivation.momenta import Momenta, ReducedMomenta
 from kanegen.graph import Node, substitute
 from kanegen.program.builder import Fragment, Functions, Maker, contain_accelerations, lower_triangle
-from kanegen.program.functions.quantities import SINGULAR_LIMIT
 from kanegen.program.functions.right_sides import constrained_solve, nonminimal, reduced
 
 At: TypeAlias = Callable[[Sequence[Node]], Sequence[Node]]
@@ -36,7 +35,10 @@ def momenta_quantity(name: str) -> Maker:
 
 
 def reduced_momentum(f: Functions) -> Fragment:
-    return f.fragment().output(Momenta(f.equations).reduced.momenta)
+    form, s = Momenta(f.equations).reduced, f.fragment()
+    s.require(*_divisors(form))
+    s.guard()
+    return s.output(form.momenta)
 
 
 def no_reduced_momentum(f: Functions) -> str | None:
@@ -102,10 +104,15 @@ def _reduced_speeds(f: Functions, s: Fragment, momenta: Momenta) -> Sequence[Nod
     """Return u_I of ``A2 Q A2^T u_I = mom - A2 (Q [0; Bv] + N)``, then ``u_D = A u_I + Bv``."""
     form = momenta.reduced
     right = [mom - x for mom, x in zip(f.equations.system.u[: len(form.offset)], form.offset, strict=True)]
-    pivots = (pivot.holds(SINGULAR_LIMIT) for pivot in form.partition.pivots)
-    s.require(*f.equations.system.at_rest([condition for condition in pivots if condition is not None]))
+    s.require(*_divisors(form))
     independent = _solved(s, form.lower, right, "A2 Q A2^T u_I = mom - A2 (Q [0; Bv] + N)")
     return complete(f.graph, form.partition, form.remainder, independent)
+
+
+def _divisors(form: ReducedMomenta) -> list[Node]:
+    """Return the conditions that the constraints determine the dependent speeds."""
+    conditions = (divisor.holds(SINGULAR_LIMIT) for divisor in form.partition.pivots)
+    return [condition for condition in conditions if condition is not None]
 
 
 def _solved(s: Fragment, lower: Sequence[Sequence[Node]], right: Sequence[Node], title: str) -> Sequence[Node]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from kanegen.derivation.algebra import SINGULAR_LIMIT
 from kanegen.derivation.equations import Quantity
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.forms import matrix_product, matrix_vector
 from kanegen.graph import Node, reachable
-from kanegen.precision import Tolerance
 from kanegen.program.builder import Fragment, Functions, Maker, flat
 from kanegen.program.functions import right_sides
-
-SINGULAR_LIMIT = Tolerance(1e-12, 1e-5)
-"""Constraint pivots below this fraction of their row scale leave no correct digits in A, B and the reduced momenta."""
 
 
 def plain(name: str) -> Maker:
@@ -29,7 +26,7 @@ def part_of(name: str) -> Maker:
 
     def make(f: Functions) -> Fragment:
         s, quantity = f.fragment(), getattr(f.equations, name)
-        s.require(*f.pivots(SINGULAR_LIMIT))
+        s.require(*f.divisors(SINGULAR_LIMIT))
         s.guard()
         return s.output(quantity.nodes, quantity.shape)
 
