@@ -63,8 +63,8 @@ def test_all_motions_in_other_units(name, form):
 
 @cache
 def redundant(form: str) -> kg.Solver:
-    """Two particles of masses m1 and m2; three rows with factors a and b, of which the third one is redundant."""
-    a, b, m1, m2 = sm.symbols("a b m1 m2")
+    """Two particles of masses m1 and m2; rows with the factors a, b and c, of which the third one is redundant."""
+    a, b, c, m1, m2 = sm.symbols("a b c m1 m2")
     t = me.dynamicsymbols._t
     x, y, z, u, v, w = me.dynamicsymbols("x y z u v w")
     N, O = me.ReferenceFrame("N"), me.Point("O")
@@ -84,8 +84,8 @@ def redundant(form: str) -> kg.Solver:
             bodies=[me.Particle("P", P, m1), me.Particle("R", R, m2)],
             gravity=-9.81 * N.y,
             loads=[(P, m1 * sm.sin(t) * N.x), (R, m2 * N.z)],
-            holonomic_constraints=[a * circle, b * saddle, b * a * (circle + saddle)],
-            parameters={a: 1, b: 1, m1: 1, m2: 2},
+            holonomic_constraints=[a * circle, b * saddle, c * (circle + saddle)],
+            parameters={a: 1, b: 1, c: 1, m1: 1, m2: 2},
         ),
         form=form,
     )
@@ -102,14 +102,14 @@ def test_factors_of_rows_change_no_motion(form, a, b):
     start = ((0.0, 1.0), [0.6, 0.8, 0.48], [0.0, 0.0, 0.0])
     tolerances = {"rtol": 1e-10, "atol": 1e-12}
     expected = redundant(form).integrate(*start, **tolerances).q[-1]
-    found = redundant(form).with_parameters(a=a, b=b).integrate(*start, **tolerances).q[-1]
+    found = redundant(form).with_parameters(a=a, b=b, c=a * b).integrate(*start, **tolerances).q[-1]
     np.testing.assert_allclose(found, expected, atol=ACCURACY)
 
 
 @pytest.mark.parametrize("form", ["pseudoinverse", "canonical"])
 def test_masses_of_very_different_sizes_drop_no_row(form):
     """1e20 kg beside 1e-2 kg: the heavy particle swings as if the light one were not there, and carries it along."""
-    solver = redundant(form).with_parameters(m1=1e20, m2=1e-2)
+    solver = redundant(form).with_parameters(c=0.0, m1=1e20, m2=1e-2)
     found = solver.integrate((0.0, 0.5), [0.6, 0.8, 0.48], [0.0, 0.0, 0.0], rtol=1e-10, atol=1e-12).q[-1]
     angle = solve_ivp(
         lambda t, y: [y[1], -9.81 * np.cos(y[0]) - np.sin(t) * np.sin(y[0])],
