@@ -278,7 +278,6 @@ class ManyPlan(NamedTuple):
     max_step: float
     max_steps: int
     start_tolerance: float
-    n_positions: int
     t_eval: Array
     at_end: bool
     y: Array

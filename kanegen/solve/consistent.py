@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from kanegen.solve.values import (
     one_state,
     positive,
     require_none,
+    size,
     unknown,
 )
 
@@ -36,6 +37,9 @@ _ITERATIONS = 50
 _TOLERANCE = 1e-13
 _GUESSES = 8
 """Random guesses of missing values, after one and zero."""
+_CHANGE = 1e-6
+"""Change of the state, relative to its largest components, for the units of residuals."""
+_GOLDEN = 0.5 * (1.0 + 5.0**0.5)
 _DIFFERENCE = 1e-5
 """Step of central differences relative to the largest component; their relative error is about 1e-10."""
 _NO_INFLUENCE = 1e-8
@@ -111,7 +115,8 @@ def make_consistent(
     if status != Status.INCONSISTENT:
         functions.require_finite(("Q", "position_level", "velocity_level", "displacements"), t, new_q, new_u, r)
         raise SolveError(f"the constraints cannot be evaluated at t = {t!r} s: status {status} of a function")
-    raise SolveError(_impossible(guess, fixed_indices, residuals.value(t, new_q, new_u, r)))
+    best = replace(guess, q=new_q, u=new_u)
+    raise SolveError(_impossible(best, fixed_indices, lambda q, u: residuals.value(t, q, u, r)))
 
 
 def completed(
@@ -148,7 +153,8 @@ def completed(
         return _with_missing(functions, t, state, missing, fixed, r, allowed)
     if allowed is None or not d.constraints.levels or set(names) <= set(fixed):
         return q, u
-    if not violations(d, functions.get("residuals").value(t, q, u, r), q, u, allowed):
+    residuals = functions.get("residuals")
+    if not violations(d, lambda q, u: residuals.value(t, q, u, r), q, u, allowed):
         return q, u
     return make_consistent(functions, t, q, u, r, fixed, _TOLERANCE)
 
@@ -245,7 +251,7 @@ def _warn_of_others(d: Description, t: float, solutions: Sequence[tuple[Array, A
     first = solutions[0][0]
     for q, _ in solutions[1:]:
         turns = np.round((q - first) / (2.0 * np.pi))
-        if np.abs(q - first - 2.0 * np.pi * turns).max(initial=0.0) > _DEPENDENT * largest(first):
+        if np.abs(q - first - 2.0 * np.pi * turns).max(initial=0.0) > _DEPENDENT * size(first):
             own = [(k, name) for k, name in enumerate(d.coordinates) if name in missing]
             taken, other = (", ".join(f"{name} = {values[k]:.6g}" for k, name in own) for values in (first, q))
             warn_user(
@@ -259,8 +265,10 @@ def _warn_of_others(d: Description, t: float, solutions: Sequence[tuple[Array, A
 def _accuracy(functions: CompiledFunctions, t: float, state: Array, r: Any, allowed: float | None) -> float:
     """The tolerance with which complete positions do not change if their violation is allowed."""
     n_q, n_p = len(functions.description.coordinates), len(functions.description.constraints.positions)
-    residuals = functions.get("residuals").value(t, state[:n_q], state[n_q:], r)[:n_p]
-    error = 1.01 * float(np.abs(residuals).max(initial=0.0)) / largest(state[:n_q])
+    residuals, (q, u) = functions.get("residuals"), np.split(state, [n_q])
+    values = residuals.value(t, q, u, r)
+    units = residual_units(lambda q, u: residuals.value(t, q, u, r), values, q, u)[:n_p]
+    error = 1.01 * float(np.abs(values[:n_p] / np.maximum(units, np.finfo(float).tiny)).max(initial=0.0))
     return max(_TOLERANCE, error) if allowed is None or error <= allowed else _TOLERANCE
 
 
@@ -288,7 +296,7 @@ def _undetermined(
         own = [name for name in names if name in missing]
         matrix = np.zeros((len(range(len(d.constraints.levels))[rows]), len(own)))
         for column, name in enumerate(own):
-            step = _DIFFERENCE * largest(state[level])
+            step = _DIFFERENCE * size(state[level])
             values = []
             for sign in (1.0, -1.0):
                 moved = [part.copy() for part in state]
@@ -377,31 +385,49 @@ def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:
     return {name: known.index(name) for name in names}
 
 
-def violations(description: Description, residuals: Array, q: Any, u: Any, tolerance: float) -> list[str]:
-    """One message for each constraint that a state violates; ``residuals`` (n_levels,) at position and velocity level.
+def violations(
+    description: Description, residuals: Callable[[Any, Any], Array], q: Any, u: Any, tolerance: float
+) -> list[str]:
+    """One message for each constraint that a state violates; ``residuals(q, u)`` at position and velocity level.
 
-    A state violates a constraint if the residual, in the unit of the constraint, exceeds ``tolerance`` times the
-    largest coordinate (positions) or speed (velocities), or ``tolerance`` if these are below 1.
+    A state violates a constraint if its residual exceeds the change that follows when coordinates and speeds change by
+    ``tolerance`` times the largest of them: so the unit of the constraint does not matter.
     """
-    if all(abs(value) <= tolerance for value in residuals.tolist()):  # no limit is smaller
+    values = residuals(q, u)
+    if not values.any():
         return []
-    constraints, n = description.constraints, len(description.constraints.positions)
-    positions = [f"{label} at position level" for label in constraints.positions]
-    velocities = [f"{label} at velocity level" for label in constraints.velocities]
-    return [
-        *beyond(positions, residuals[:n], tolerance * largest(q)),
-        *beyond(velocities, residuals[n:], tolerance * largest(u)),
+    return _beyond(description, values, tolerance * residual_units(residuals, values, q, u))
+
+
+def residual_units(residuals: Callable[[Any, Any], Array], values: Array, q: Any, u: Any) -> Array:
+    """How much residuals change, to first order, with changes of q and u of the size of their largest components."""
+    state = [np.asarray(part, dtype=np.float64) for part in (q, u)]
+    # Irregular fractions from 1/2 to 1, so that changes do not cancel; with signs that alternate and without.
+    steps = [
+        _CHANGE * size(part) * (0.5 + 0.5 * np.modf(_GOLDEN * np.arange(1.0, part.size + 1.0))[0]) for part in state
     ]
+    total = np.zeros(values.size)
+    for sign in (1.0, -1.0):
+        moved = [part + step * sign ** np.arange(part.size) for part, step in zip(state, steps, strict=True)]
+        total += np.abs(residuals(*moved) - values)
+    return total / _CHANGE
 
 
-def _impossible(guess: Guess, fixed_indices: dict[str, int], residuals: Array) -> str:
+def _beyond(description: Description, values: Array, limits: Array) -> list[str]:
+    constraints = description.constraints
+    labels = [f"{label} at position level" for label in constraints.positions]
+    labels += [f"{label} at velocity level" for label in constraints.velocities]
+    return beyond(labels, values, limits)
+
+
+def _impossible(guess: Guess, fixed_indices: dict[str, int], residuals: Callable[[Any, Any], Array]) -> str:
     """The error message with the constraints that remain violated, and advice."""
-    description, tolerance = guess.functions.description, 1e3 * guess.tolerance
+    description, values = guess.functions.description, residuals(guess.q, guess.u)
+    limits = 1e3 * guess.tolerance * residual_units(residuals, values, guess.q, guess.u)
     # The speeds are corrected only after the position constraints are satisfied.
-    of_positions = residuals.copy()
-    of_positions[len(description.constraints.positions) :] = 0.0
-    violated = violations(description, of_positions, guess.q, guess.u, tolerance)
-    violated = violated or violations(description, residuals, guess.q, guess.u, tolerance)
+    n = len(description.constraints.positions)
+    violated = _beyond(description, np.append(values[:n], np.zeros(values.size - n)), limits)
+    violated = violated or _beyond(description, values, limits)
     headline = f"the constraints cannot be satisfied at t = {guess.t!r} s from the given state; the best state violates"
     return listed(f"{headline} {len(violated)} of them", violated, _advice(guess, fixed_indices))
 

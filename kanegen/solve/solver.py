@@ -213,7 +213,8 @@ class Solver(Contacting, Controlled, Continuable, Ensembles):
         fixed
             Names (or symbols) of coordinates and speeds that must not change.
         tolerance
-            Residuals below this count as zero, relative to the largest coordinate or speed (at least 1).
+            A residual counts as zero below its change when coordinates and speeds change by this fraction of the
+            largest of them, so that units do not matter.
 
         Raises
         ------

@@ -89,11 +89,12 @@ def listed(headline: str, problems: Sequence[str], advice: str) -> str:
     return "\n  - ".join([f"{headline}:", *shown]) + f"\n{advice}"
 
 
-def beyond(labels: Iterable[str], residuals: Array, limit: float) -> list[str]:
-    """One message for each row whose residual exceeds the limit or is NaN."""
+def beyond(labels: Sequence[str], residuals: Array, limits: float | Array) -> list[str]:
+    """One message for each row whose residual exceeds its limit or is NaN."""
+    allowed = np.broadcast_to(limits, len(labels)).tolist()
     return [
         f"{short(label)}: residual {value:.6g}, allowed {limit:.3g}"
-        for label, value in zip(labels, residuals.tolist(), strict=True)
+        for label, value, limit in zip(labels, residuals.tolist(), allowed, strict=True)
         if not abs(value) <= limit
     ]
 
@@ -106,6 +107,11 @@ def short(label: str) -> str:
 def largest(values: Any) -> float:
     """The largest magnitude of the values, or 1 if that is larger; tolerances are relative to it."""
     return max(1.0, float(np.abs(np.asarray(values, dtype=np.float64)).max(initial=0.0)))
+
+
+def size(values: Any) -> float:
+    """The largest magnitude of the values, in their own unit; 1 if all are zero."""
+    return float(np.abs(np.asarray(values, dtype=np.float64)).max(initial=0.0)) or 1.0
 
 
 def one_state(t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> None:

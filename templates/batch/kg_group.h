@@ -30,7 +30,7 @@ typedef struct {
   ptrdiff_t next, count; /* next: the first motion that no thread has taken */
   double t_start, t_end, first_step, max_step, start_tolerance;
   long long max_steps;
-  int n_varied, n_needed, n_positions, n_eval, at_end;
+  int n_varied, n_needed, n_eval, at_end;
   int keep, component;
 } kg_many;
 
@@ -102,7 +102,7 @@ static size_t kg_largest_work(const kg_many *m) {
 }
 
 static size_t kg_largest_out(const kg_many *m) {
-  const int rows = m->residuals != NULL ? m->residuals->rows : 0;
+  const int rows = m->residuals != NULL ? 3 * m->residuals->rows : 0; /* residuals, their values and units */
   return (size_t)(rows > KG_N ? rows : KG_N);
 }
 

@@ -43,28 +43,42 @@ static void kg_group_finish_all(const kg_many *m, kg_group *g, kg_mask where, kg
   }
 }
 
-static double kg_largest(int n, const double *x) {
-  double largest = 1.0;
+/* Moves the components of x by irregular fractions, from 1/2 to 1, of `share` times the largest of them (1 if all are
+ * zero), with the same sign or with alternating ones. */
+static void kg_move_start(int n, double share, double sign, double *x) {
+  double largest = 0.0, fraction = 0.0, factor = 1.0;
   for (int i = 0; i < n; ++i) {
     largest = fabs(x[i]) > largest ? fabs(x[i]) : largest;
   }
-  return largest;
+  for (int i = 0; i < n; ++i) {
+    fraction += 0.61803398874989485;
+    fraction -= floor(fraction);
+    x[i] += share * (largest > 0.0 ? largest : 1.0) * (0.5 + 0.5 * fraction) * factor;
+    factor *= sign;
+  }
 }
 
-/* Whether the start in the arrays of one motion satisfies the constraints. */
+/* Whether the start in the arrays of one motion satisfies the constraints: no residual exceeds its change with changes
+ * of coordinates and speeds by start_tolerance times the largest of them. */
 static int kg_start_is_consistent(const kg_many *m, const kg_group *g) {
   const kg_function *f = m->residuals;
-  const double at_position = m->start_tolerance * kg_largest(KG_N_Q, g->row);
-  const double at_velocity = m->start_tolerance * kg_largest(KG_N_U, g->row + KG_N_Q);
-  if (f->evaluate(m->t_start, g->row, g->row + KG_N_Q, g->row_r, g->row_p, g->row_work, g->row_out) < 0) {
-    return 0;
-  }
-  for (int i = 0; i < f->rows; ++i) {
-    if (!(fabs(g->row_out[i]) <= (i < m->n_positions ? at_position : at_velocity))) {
-      return 0;
+  const double share = 1e-6;
+  double y[KG_N], *values = g->row_out + f->rows, *units = values + f->rows;
+  int consistent = f->evaluate(m->t_start, g->row, g->row + KG_N_Q, g->row_r, g->row_p, g->row_work, values) >= 0;
+  (void)memset(units, 0, (size_t)f->rows * sizeof *units);
+  for (int pass = 0; pass < 2 && consistent; ++pass) {
+    (void)memcpy(y, g->row, sizeof y);
+    kg_move_start(KG_N_Q, share, pass == 0 ? 1.0 : -1.0, y);
+    kg_move_start(KG_N_U, share, pass == 0 ? 1.0 : -1.0, y + KG_N_Q);
+    consistent = f->evaluate(m->t_start, y, y + KG_N_Q, g->row_r, g->row_p, g->row_work, g->row_out) >= 0;
+    for (int i = 0; i < f->rows; ++i) {
+      units[i] += fabs(g->row_out[i] - values[i]) / share;
     }
   }
-  return 1;
+  for (int i = 0; i < f->rows && consistent; ++i) {
+    consistent = fabs(values[i]) <= m->start_tolerance * units[i];
+  }
+  return consistent;
 }
 
 /* Reads the start, inputs and parameters of a motion. Returns whether it can start. */

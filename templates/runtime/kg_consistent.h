@@ -132,10 +132,16 @@ static inline int kg_level_call(const kg_level *l, const kg_function *f, kg_real
 
 static inline kg_real kg_level_residual(const kg_level *l, int i) { return l->w.rows[i * (l->m + 1) + l->m]; }
 
-/* Tolerance of a residual: the relative tolerance or its rounding error, times the size of x, which is at least 1. */
+/* The largest component of x, in its own unit; 1 if all are zero. */
+static inline kg_real kg_level_size(const kg_level *l) {
+  const kg_real size = kg_largest(l->n, l->x);
+  return size > KG_C(0.0) ? size : KG_C(1.0);
+}
+
+/* Tolerance of a residual: what it changes with relative changes of x by the tolerance, or by rounding. So neither the
+ * unit of the constraint nor that of x matters. */
 static inline kg_real kg_level_limit(const kg_level *l, int i) {
-  const kg_real size = KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
-  return KG_MAX(l->tolerance, KG_C(8.0) * KG_EPSILON * l->w.scales[i]) * size;
+  return KG_MAX(l->tolerance, KG_C(8.0) * KG_EPSILON) * l->w.scales[i] * kg_level_size(l);
 }
 
 /* Computes the sum of magnitudes of every row. */
@@ -230,7 +236,7 @@ static inline kg_real kg_level_merit(const kg_level *l, const kg_real *units) {
  * if they do not shrink; then x is unchanged. */
 static inline int kg_level_move(kg_level *l) {
   kg_real *units = l->w.sizes; /* no longer in use: the correction is known */
-  const kg_real size = KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
+  const kg_real size = kg_level_size(l);
   const kg_real largest = kg_largest(l->n, l->w.change);
   kg_real fraction = largest > size ? size / largest : KG_C(1.0);
   kg_real before;
@@ -294,7 +300,7 @@ static inline int kg_level_solve(kg_level *l, int *corrections) {
       }
     }
     met = kg_level_met(l, kg_level_correction(l));
-    left = kg_largest(l->n, l->w.change) / KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
+    left = kg_largest(l->n, l->w.change) / kg_level_size(l);
     status = kg_level_move(l);
     if (status == KG_INCONSISTENT) {
       /* Residuals with a large rounding error can stay above the tolerance, so the change of x is tested. */
@@ -342,7 +348,7 @@ static inline kg_real kg_next_random(unsigned long *state) {
  * linkage). If all of them fail, q is the end of the first attempt. */
 static inline int kg_assemble(kg_level *l, int *corrections) {
   unsigned long random = 20031UL;
-  const kg_real size = KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
+  const kg_real size = kg_level_size(l);
   const size_t bytes = (size_t)l->n * sizeof(kg_real);
   kg_real spread = KG_C(0.01) * size;
   int status;

@@ -39,7 +39,7 @@ class _Many(ctypes.Structure):
         *((name, ctypes.c_ssize_t) for name in ("next", "count")),
         *((name, ctypes.c_double) for name in ("t_start", "t_end", "first_step", "max_step", "start_tolerance")),
         ("max_steps", ctypes.c_longlong),
-        *((name, ctypes.c_int) for name in ("n_varied", "n_needed", "n_positions", "n_eval", "at_end")),
+        *((name, ctypes.c_int) for name in ("n_varied", "n_needed", "n_eval", "at_end")),
         *((name, ctypes.c_int) for name in ("keep", "component")),
     )
 
@@ -69,7 +69,6 @@ class LaneRun:
             max_steps=plan.max_steps,
             n_varied=len(plan.varied),
             n_needed=len(plan.needed),
-            n_positions=plan.n_positions,
             n_eval=len(plan.t_eval),
             at_end=plan.at_end,
             keep=plan.keep,

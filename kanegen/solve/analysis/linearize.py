@@ -238,7 +238,9 @@ class Differentiable(Evaluation):
         one_state(t, q, u, r, s)
         if flag(closed_loop, "closed_loop"):
             r = closed_inputs(self._functions, t, q, u, r, s)
-        violated = violations(self.description, np.concatenate(self.residuals(t, q, u, r)), q, u, tolerance)
+        violated = violations(
+            self.description, lambda q, u: np.concatenate(self.residuals(t, q, u, r)), q, u, tolerance
+        )
         if violated:
             headline = (
                 f"the model {self.description.name!r} cannot be linearized at t = {t!r} s, because the state violates "

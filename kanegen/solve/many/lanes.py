@@ -112,7 +112,6 @@ def _plan(
         max_step=options.get("max_step") or 0.0,
         max_steps=options.get("max_steps") or 0,
         start_tolerance=tolerance or 0.0,
-        n_positions=len(d.constraints.positions),
         t_eval=np.empty(0) if runs.times is None else np.ascontiguousarray(runs.times),
         at_end=runs.times is None and reduction is None,
         y=results.y,

@@ -86,7 +86,7 @@ def check_start(problem: Problem, start: RunStart) -> None:
     check_contact_values(problem.functions, t, q, u, r)
     if tolerance is None or not checks_constraints:
         return
-    violated = violations(d, problem.residuals(t, q, u, r), q, u, tolerance)
+    violated = violations(d, lambda q, u: problem.residuals(t, q, u, r), q, u, tolerance)
     if violated:
         advice = (
             "correct the start, for example by q0, u0 = solver.make_consistent(t0, q0, u0) with fixed= for values to "

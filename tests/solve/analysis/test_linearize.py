@@ -186,7 +186,7 @@ def test_linear_model_predicts_the_motion_nearby(pendulum: kg.Solver) -> None:
 @pytest.mark.parametrize(
     ("change", "names"),
     [
-        ({"q": [0.1, -0.4]}, ("position level", "residual", "0.01", "1e-08", "make_consistent")),
+        ({"q": [0.1, -0.4]}, ("position level", "residual", "0.01", "allowed", "make_consistent")),
         ({"u": [0.0, 0.2]}, ("d/dt", "velocity level", "residual", "-0.16")),
         ({"coordinates": ("z",)}, ("'z'",)),
         ({"coordinates": ("x", "y")}, ("2", "x", "y", "1")),

@@ -1,0 +1,180 @@
+"""Motions do not depend on units: examples scaled by powers of ten in length, mass and time, and rows by factors."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
+from scaled import SCALES, Scale, ScaledRun
+from scipy.integrate import solve_ivp
+from systems import HYBRID, STATEFUL, SYSTEMS, model_of
+
+import kanegen as kg
+from kanegen.errors import BuildError
+
+ACCURACY = 1e-9
+EXAMPLES = {name: options for name, options in (*SYSTEMS, *HYBRID, *STATEFUL) if name != "rheonomic_particle"}
+"""The example that is left out contains numbers with units."""
+
+FORMS = ("reduced", "nonminimal", "range_space", "articulated", "augmented", "canonical", "pseudoinverse", "momentum")
+
+
+@cache
+def run(name: str, form: str) -> tuple[ScaledRun, np.ndarray]:
+    """The run of an example in one form, and its end in the units of the example."""
+    options = EXAMPLES[name]
+    scaled = ScaledRun(kg.build(model_of(name, **options), form=form), name, **options)
+    return scaled, scaled.end(Scale({}))
+
+
+def assert_scaled(name: str, form: str, scale: Scale) -> None:
+    scaled, end = run(name, form)
+    np.testing.assert_allclose(scaled.end(scale), end, rtol=0.0, atol=ACCURACY * np.abs(end).max())
+
+
+@pytest.mark.parametrize("scale", SCALES[::2], ids=str)
+@pytest.mark.parametrize("name", ["slider_crank", "bouncing_ball"])
+def test_motion_in_other_units(name, scale):
+    assert_scaled(name, "auto", scale)
+
+
+@pytest.mark.parametrize("scale", SCALES[1::4], ids=str)
+def test_motion_of_any_rank_in_other_units(scale):
+    assert_scaled("slider_crank", "pseudoinverse", scale)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_all_motions_in_other_units(name, form):
+    try:
+        run(name, form)
+    except BuildError as refusal:
+        pytest.skip(str(refusal))
+    for scale in SCALES:
+        assert_scaled(name, form, scale)
+
+
+# -- factors of rows -----------------------------------------------------------------------------------------
+
+
+@cache
+def redundant(form: str) -> kg.Solver:
+    """Two particles of masses m1 and m2; rows with the factors a, b and c, of which the third one is redundant."""
+    a, b, c, m1, m2 = sm.symbols("a b c m1 m2")
+    t = me.dynamicsymbols._t
+    x, y, z, u, v, w = me.dynamicsymbols("x y z u v w")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, u * N.x + v * N.y)
+    R = O.locatenew("R", z * N.z)
+    R.set_vel(N, w * N.z)
+    circle, saddle = x**2 + y**2 - 1, z - x * y
+    return kg.build(
+        kg.Model(
+            name="factored",
+            frame=N,
+            coordinates=[x, y, z],
+            speeds=[u, v, w],
+            kinematics=[x.diff(t) - u, y.diff(t) - v, z.diff(t) - w],
+            bodies=[me.Particle("P", P, m1), me.Particle("R", R, m2)],
+            gravity=-9.81 * N.y,
+            loads=[(P, m1 * sm.sin(t) * N.x), (R, m2 * N.z)],
+            holonomic_constraints=[a * circle, b * saddle, c * (circle + saddle)],
+            parameters={a: 1, b: 1, c: 1, m1: 1, m2: 2},
+        ),
+        form=form,
+    )
+
+
+FACTORS = (1e-12, 1e-9, 1.0, 1e9, 1e12)
+
+
+@pytest.mark.parametrize("form", ["pseudoinverse", "canonical"])
+@pytest.mark.parametrize("a", FACTORS)
+@pytest.mark.parametrize("b", [1e-12, 1.0, 1e12])
+def test_factors_of_rows_change_no_motion(form, a, b):
+    """A row 1e9 times smaller than another one was dropped."""
+    start = ((0.0, 1.0), [0.6, 0.8, 0.48], [0.0, 0.0, 0.0])
+    tolerances = {"rtol": 1e-10, "atol": 1e-12}
+    expected = redundant(form).integrate(*start, **tolerances).q[-1]
+    found = redundant(form).with_parameters(a=a, b=b, c=a * b).integrate(*start, **tolerances).q[-1]
+    np.testing.assert_allclose(found, expected, atol=ACCURACY)
+
+
+@pytest.mark.parametrize("form", ["pseudoinverse", "canonical"])
+def test_masses_of_very_different_sizes_drop_no_row(form):
+    """1e20 kg beside 1e-2 kg: the heavy particle swings as if the light one were not there, and carries it along."""
+    solver = redundant(form).with_parameters(c=0.0, m1=1e20, m2=1e-2)
+    found = solver.integrate((0.0, 0.5), [0.6, 0.8, 0.48], [0.0, 0.0, 0.0], rtol=1e-10, atol=1e-12).q[-1]
+    angle = solve_ivp(
+        lambda t, y: [y[1], -9.81 * np.cos(y[0]) - np.sin(t) * np.sin(y[0])],
+        (0.0, 0.5),
+        [np.arctan2(0.8, 0.6), 0.0],
+        "DOP853",
+        rtol=1e-13,
+        atol=1e-13,
+    ).y[0, -1]
+    x, y = np.cos(angle), np.sin(angle)
+    np.testing.assert_allclose(found, [x, y, x * y], atol=1e-8)
+
+
+@cache
+def bob() -> kg.Solver:
+    """A particle on a circle of radius l, whose closure has the unit of an area, times a factor."""
+    l, factor = sm.symbols("l factor")
+    t = me.dynamicsymbols._t
+    x, y, u, v = me.dynamicsymbols("x y u v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, u * N.x + v * N.y)
+    return kg.build(
+        kg.Model(
+            name="bob",
+            frame=N,
+            coordinates=[x, y],
+            speeds=[u, v],
+            kinematics=[x.diff(t) - u, y.diff(t) - v],
+            bodies=[me.Particle("P", P, 1)],
+            gravity=-9.81 * N.y,
+            holonomic_constraints=[factor * (x**2 + y**2 - l**2)],
+            parameters={l: 1, factor: 1},
+        )
+    )
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("factor", [1e-12, 1.0, 1e12])
+def test_consistent_states_in_any_unit(length, factor):
+    """At 1e-6 m the closure, in square meters, was below the tolerance: 3 % off."""
+    solver = bob().with_parameters(l=length, factor=factor)
+    q, u = solver.make_consistent(0.0, [0.63 * length, 0.82 * length], [0.1 * length, 0.2 * length])
+    assert np.hypot(*q) == pytest.approx(length, rel=1e-12)
+    assert q @ u == pytest.approx(0.0, abs=1e-12 * length**2)
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("factor", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("violation", [1e-7, 1e-4])
+def test_start_in_any_unit(length, factor, violation):
+    """A start may violate the constraints by 1e-6 of the coordinates, not of the unit of the constraint."""
+    solver = bob().with_parameters(l=length, factor=factor)
+    arguments = ((0.0, 1e-3 * length**0.5), [0.0, -length * (1.0 + violation)], [0.0, 0.0])
+    if violation < 1e-6:
+        solver.integrate(*arguments)
+        assert solver.integrate_many(arguments[0], [arguments[1]], [arguments[2]]).success.all()
+    else:
+        with pytest.raises(kg.SolveError, match="violates 1 constraint"):
+            solver.integrate(*arguments)
+
+
+@pytest.mark.parametrize("length", [1.0, 1e3, 1e6])
+def test_equilibrium_of_large_models(length):
+    """At 1e6 m it was refused."""
+    found = bob().with_parameters(l=length).equilibrium([0.1 * length, -length])
+    np.testing.assert_allclose(found.q, [0.0, -length], atol=1e-9 * length)
