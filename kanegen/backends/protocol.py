@@ -115,6 +115,7 @@ class RunOptions(TypedDict, total=False):
     """Options of a run, as for :meth:`kanegen.Solver.integrate`; events and contacts by index.
 
     ``projection``: (every, tolerance, integrals, whether constraints can become dependent during the run).
+    ``instants``: ascending times at which inputs jump or have a kink, for adaptive methods.
     """
 
     method: str
@@ -131,6 +132,7 @@ class RunOptions(TypedDict, total=False):
     control: Any
     events: Sequence[int] | None
     modes: Mapping[int, int] | None
+    instants: Array | None
 
 
 class Evaluator(Protocol):
