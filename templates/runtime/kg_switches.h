@@ -24,7 +24,7 @@ extern "C" {
 
 #define KG_SWITCH_MARGIN KG_C(6.0)    /* roundings: KG_EPSILON times the magnitude of the time */
 #define KG_SWITCH_CLEARANCE KG_C(8.0)
-#define KG_SWITCH_SAMPLING KG_C(1024.0)
+#define KG_SWITCH_SAMPLING KG_C(256.0)
 #define KG_SWITCH_PATIENCE 8192 /* pieces without an instant, after which they become twice as long */
 
 typedef struct {
