@@ -157,6 +157,7 @@ def many_sources(
         functions=list(dict.fromkeys([*functions, *more])),
         rhs=rhs,
         quantity=others[0] if more else "",
+        switches=kernel.sizes.get("n_switches", 0),
         **_shared(sources, text),
     )
     tableau = {"kg_tableaux.h": runtime_headers((method,))["kg_tableaux.h"]}

@@ -132,7 +132,8 @@ def _apart(equations: Equations, options: BuildOptions, form: str) -> Program:
             right_hand_side(functions, stabilized=True)
     for name in dict.fromkeys((*options.functions, *counting)):
         _add(functions, SPECS[name], form)
-    return hoist(replace(program_of(functions), contacts=(), events=()))
+    table = add_switches(functions)
+    return hoist(replace(program_of(functions), contacts=(), events=(), switches=table))
 
 
 def speed_form(equations: Equations) -> str:

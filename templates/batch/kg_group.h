@@ -46,6 +46,11 @@ typedef struct {
   kg_mask rejection, cause, obstacle, short_steps, steps, evaluations, next_eval;
   ptrdiff_t motion[KG_LANES];
   int waiting; /* whether there may be motions that no thread has taken */
+#ifdef KG_MANY_SWITCHES
+  kg_lanes stop, low, high; /* the next instant at which functions of time switch; the right-hand side is evaluated from */
+  kg_switches switches[KG_LANES]; /* low to high (kg_switches_between) */
+  double *lane_p, *lane_work; /* of the switches, for each lane */
+#endif
 } kg_group;
 
 /* The initial value problem in the meaning of kg_tableaux.h, which is instantiated for lanes. */
@@ -69,6 +74,27 @@ KG_INLINE kg_mask kg_mask_select(kg_mask where, kg_mask x, kg_mask y) { return (
 #define KG_ALL(x) ((kg_mask){0} + (long long)(x))
 #define KG_SPREAD(x) ((kg_lanes){0} + (double)(x))
 
+/* The end of the steps of each lane. */
+KG_INLINE kg_lanes kg_group_stop(const kg_many *m, const kg_group *g) {
+#ifdef KG_MANY_SWITCHES
+  (void)m;
+  return g->stop;
+#else
+  (void)g;
+  return KG_SPREAD(m->t_end);
+#endif
+}
+
+/* The time at which the right-hand side is evaluated in place of t. */
+KG_INLINE kg_lanes kg_group_time(const kg_group *g, kg_lanes t) {
+#ifdef KG_MANY_SWITCHES
+  return KG_MIN(KG_MAX(t, g->low), g->high);
+#else
+  (void)g;
+  return t;
+#endif
+}
+
 static size_t kg_largest_work(const kg_many *m) {
   int work = m->rhs->work;
   work = m->residuals != NULL && m->residuals->work > work ? m->residuals->work : work;
@@ -84,6 +110,11 @@ static size_t kg_largest_out(const kg_many *m) {
 static size_t kg_group_place(const kg_many *m, double *memory, kg_group **group) {
   const size_t beyond = (size_t)memory % sizeof(kg_lanes) / sizeof(double);
   const size_t n_p = (size_t)m->model->n_prepared, work = kg_largest_work(m);
+#ifdef KG_MANY_SWITCHES
+  const size_t more = n_p + kg_switches_work(m->model);
+#else
+  const size_t more = 0;
+#endif
   const size_t head = (sizeof(kg_group) + sizeof(kg_lanes) - 1) / sizeof(kg_lanes);
   const size_t lanes = head + (5 + KG_ROWS + KG_DENSE_ROWS) * (size_t)KG_N + n_p + KG_N_R + work + KG_N;
   if (memory != NULL) {
@@ -106,9 +137,13 @@ static size_t kg_group_place(const kg_many *m, double *memory, kg_group **group)
     g->row_p = g->row_r + KG_N_R;
     g->row_work = g->row_p + n_p;
     g->row_out = g->row_work + work;
+#ifdef KG_MANY_SWITCHES
+    g->lane_p = g->row_out + kg_largest_out(m);
+    g->lane_work = g->lane_p + KG_LANES * n_p;
+#endif
     *group = g;
   }
-  return KG_LANES * (lanes + 1) + KG_N + KG_N_R + n_p + work + kg_largest_out(m);
+  return KG_LANES * (lanes + 1) + KG_N + KG_N_R + n_p + work + kg_largest_out(m) + KG_LANES * more;
 }
 
 /* Copies the state, inputs and parameters of a lane to the arrays of one motion. */
@@ -158,6 +193,7 @@ static __attribute__((noinline)) int kg_ode_evaluate(const kg_ode *ode, const kg
   kg_group *g = ode->group;
   kg_mask redo;
   (void)statistics;
+  t = kg_group_time(g, t);
   kg_group_show_states(g, y);
   redo = KG_MANY_RHS(t, y, y + KG_N_Q, g->r, g->p, g->work, dydt) & g->watched;
   if (kg_any(redo)) {

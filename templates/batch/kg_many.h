@@ -30,7 +30,7 @@ static kg_lanes kg_group_norm(const kg_group *g, const kg_lanes *x, const kg_lan
 static kg_lanes kg_group_first_step(const kg_ode *ode) {
   kg_group *g = ode->group;
   const kg_many *m = ode->many;
-  const kg_lanes span = KG_SPREAD(fabs(m->t_end - m->t_start)), sign = KG_SPREAD(kg_many_direction(m));
+  const kg_lanes span = KG_ABS(kg_group_stop(m, g) - g->t), sign = KG_SPREAD(kg_many_direction(m));
   const kg_lanes limit = m->max_step > 0.0 ? KG_MIN(span, KG_SPREAD(m->max_step)) : span;
   const kg_lanes rounding = KG_SHORT_FIRST_STEP * KG_EPSILON;
   const kg_lanes shortest = KG_MAX(rounding * KG_ABS(g->t), KG_MIN(rounding * span, KG_LONG_FIRST_STEP));
@@ -200,6 +200,9 @@ KG_INLINE kg_lanes kg_group_error(const kg_group *g, kg_lanes h) {
 /* The size of the next trial step after one of size h with this squared error: kg_stepper_resize(). */
 KG_INLINE void kg_group_resize(kg_group *g, kg_lanes h, kg_lanes squared, kg_mask accepted, kg_mask finite) {
   const kg_lanes size = KG_ABS(h);
+#ifdef KG_MANY_SWITCHES
+  const kg_mask cut = accepted & (g->t + h == g->stop);
+#endif
   const kg_lanes error = KG_C(0.5) * kg_log2(KG_SELECT(finite, KG_MAX(squared, KG_C(1e-60)), KG_C(1.0)));
   const kg_lanes damping = KG_SELECT(accepted, g->damping, KG_C(0.0));
   const kg_lanes power = kg_exp2(KG_SPREAD(1.0 / KG_ORDER - 0.75 * KG_BETA) * error - damping) / KG_SPREAD(KG_SAFETY);
@@ -207,7 +210,12 @@ KG_INLINE void kg_group_resize(kg_group *g, kg_lanes h, kg_lanes squared, kg_mas
   const kg_lanes grown = size / KG_MAX(KG_SPREAD(1.0 / KG_GROW), shrunk);
   const kg_lanes kept = KG_SELECT(g->rejection != 0, KG_MIN(grown, size), grown); /* no growth after a rejection */
   const kg_lanes rejected = KG_SELECT(finite, size / shrunk, KG_SPREAD(KG_SHRINK) * size);
+#ifdef KG_MANY_SWITCHES
+  /* A stop says nothing about the step. */
+  g->h_next = KG_SELECT(cut & (g->rejection == 0), KG_MAX(kept, g->h_next), KG_SELECT(accepted, kept, rejected));
+#else
   g->h_next = KG_SELECT(accepted, kept, rejected);
+#endif
   g->damping = KG_SELECT(accepted, KG_SPREAD(KG_BETA) * KG_MAX(error, KG_LEAST_ERROR), g->damping);
 }
 
@@ -250,9 +258,33 @@ KG_INLINE void kg_group_begin(const kg_ode *ode) {
 #endif
 }
 
+#ifdef KG_MANY_SWITCHES
+/* Goes on from an instant at which functions of time switch, in some lanes: the right-hand side has become another one.
+ * The size of the steps stays. */
+static __attribute__((noinline)) void kg_group_pass(const kg_ode *ode, kg_mask stopped) {
+  kg_group *g = ode->group;
+  for (int lane = 0; lane < KG_LANES; ++lane) {
+    if (stopped[lane] != 0) {
+      kg_group_aim(ode->many, g, lane);
+    }
+  }
+  g->short_steps &= ~stopped;
+#if KG_ESTIMATES_END
+  g->watched = stopped;
+  g->failed = KG_ALL(0);
+  (void)kg_ode_evaluate(ode, NULL, g->t, g->y, g->y_new);
+  for (int i = 0; i < KG_N; ++i) {
+    g->k[i] = KG_SELECT(stopped, g->y_new[i], g->k[i]);
+  }
+  g->cause = kg_mask_select(g->failed != 0, g->failed, g->cause);
+  kg_group_finish_all(ode->many, g, stopped & (g->failed != 0), KG_ALL(KG_RHS_FAILED));
+#endif
+}
+#endif
+
 /* The ends of the trial steps of all lanes; motions whose steps are too small end. */
 KG_INLINE kg_lanes kg_group_target(const kg_many *m, kg_group *g) {
-  const kg_lanes t_end = KG_SPREAD(m->t_end), longest = KG_SPREAD(m->max_step > 0.0 ? m->max_step : (double)INFINITY);
+  const kg_lanes t_end = kg_group_stop(m, g), longest = KG_SPREAD(m->max_step > 0.0 ? m->max_step : (double)INFINITY);
   const kg_lanes size = KG_MIN(g->h_next, longest), stretched = KG_MIN(KG_C(1.01) * size, longest);
   const kg_mask last = KG_ABS(t_end - g->t) <= stretched;
   const kg_lanes t_new = KG_SELECT(last, t_end, g->t + KG_SPREAD(kg_many_direction(m)) * size);
@@ -299,6 +331,12 @@ static void kg_group_trial(const kg_ode *ode) {
                                 kg_mask_select(failed != 0, KG_ALL(KG_RHS_FAILED), KG_ALL(KG_NOT_FINITE)));
   g->rejection &= ~accepted;
   kg_group_end(m, g, fatal);
+#ifdef KG_MANY_SWITCHES
+  accepted &= g->active & (g->t == g->stop);
+  if (kg_any(accepted)) {
+    kg_group_pass(ode, accepted);
+  }
+#endif
   g->failed = KG_ALL(0);
 }
 

@@ -102,6 +102,30 @@ static void kg_group_store(const kg_many *m, kg_group *g, int lane, const double
   g->due[lane] = g->next_eval[lane] < m->n_eval ? m->t_eval[g->next_eval[lane]] : (double)NAN;
 }
 
+#ifdef KG_MANY_SWITCHES
+/* Finds the next stop of a lane, after its present time. */
+static void kg_group_aim(const kg_many *m, kg_group *g, int lane) {
+  const double t = g->t[lane], direction = m->t_end >= m->t_start ? 1.0 : -1.0;
+  double stop, low, high;
+  if (kg_switches_next(g->switches + lane, t, direction, m->t_end, &stop) < 0) {
+    stop = m->t_end; /* the right-hand side fails, too */
+  }
+  kg_switches_between(t, stop, &low, &high);
+  g->stop[lane] = stop;
+  g->low[lane] = low;
+  g->high[lane] = high;
+}
+
+/* Finds the first stop of the motion that enters a lane. */
+static void kg_group_aim_first(const kg_many *m, kg_group *g, int lane) {
+  const size_t n_p = (size_t)m->model->n_prepared;
+  double *p = g->lane_p + (size_t)lane * n_p;
+  (void)memcpy(p, g->row_p, n_p * sizeof *p);
+  (void)kg_switches_open(g->switches + lane, m->model, p, g->lane_work + (size_t)lane * kg_switches_work(m->model));
+  kg_group_aim(m, g, lane);
+}
+#endif
+
 /* Gives a lane to the motion whose start has been read. */
 static void kg_group_enter(const kg_many *m, kg_group *g, int lane, ptrdiff_t motion) {
   for (int i = 0; i < KG_N; ++i) {
@@ -116,6 +140,9 @@ static void kg_group_enter(const kg_many *m, kg_group *g, int lane, ptrdiff_t mo
   g->motion[lane] = motion;
   g->active[lane] = -1;
   g->t[lane] = m->t_start;
+#ifdef KG_MANY_SWITCHES
+  kg_group_aim_first(m, g, lane);
+#endif
   g->damping[lane] = KG_BETA * KG_LEAST_ERROR[lane];
   g->longest[lane] = g->kept[lane] = g->first[lane] = 0.0;
   g->failed[lane] = g->rejection[lane] = g->cause[lane] = g->short_steps[lane] = 0;

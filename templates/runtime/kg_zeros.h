@@ -10,7 +10,7 @@
 #ifndef KG_ZEROS_H
 #define KG_ZEROS_H
 
-#include "kg_ode.h"
+#include "kg_model.h"
 
 #ifdef __cplusplus
 extern "C" {
