@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from kanegen.solve import IntegrationError as IntegrationError
     from kanegen.solve import IntegrationInterrupted as IntegrationInterrupted
     from kanegen.solve import Outcome as Outcome
+    from kanegen.solve import Signal as Signal
     from kanegen.solve import Solution as Solution
     from kanegen.solve import Solver as Solver
     from kanegen.solve import animate as animate
@@ -114,6 +115,7 @@ _NAMES: Final = {
         "IntegrationError",
         "IntegrationInterrupted",
         "Outcome",
+        "Signal",
         "Solution",
         "Solver",
         "animate",

@@ -134,6 +134,9 @@ cdef extern from "module_steppers.h" nogil:
         int rhs_status
     const char *kg_module_method_name(int)
     bint kg_module_method_is_implicit(int)
+    bint kg_module_method_is_adaptive(int)
+    size_t kg_module_switches_work(const kg_model *)
+    int kg_module_switches_open(kg_switches *, const kg_model *, const double *, double *)
     const char *kg_module_record_name(int)
     size_t kg_module_work(int, int)
     double KG_SAME_INSTANT
@@ -141,6 +144,12 @@ cdef extern from "module_steppers.h" nogil:
         double sample_time
         double delay
         long long acting
+    ctypedef struct kg_switches:
+        pass
+    ctypedef struct kg_instants:
+        int n
+        const double *times
+        kg_switches *switches
     ctypedef struct kg_run:
         kg_stepper *stepper
         double *state
@@ -150,6 +159,7 @@ cdef extern from "module_steppers.h" nogil:
         int (*accept)(void *, int) noexcept nogil
         int (*renew)(void *) noexcept nogil
         int (*begin_phase)(void *) noexcept nogil
+        kg_instants *instants
         int n_clocks
         kg_clock *clocks
         int (*sample)(void *, int, double, const double *) noexcept nogil

@@ -9,7 +9,7 @@ MOST_STEPS = 2**63 - 1
 def integrate(
     function, inputs, t0, t1, q0, u0, s0=(), *, method="dopri5", rtol=1e-8, atol=1e-10, step=None, first_step=None,
     max_step=None, max_steps=None, t_eval=None, dense=False, progress=None, projection=None, control=None, events=None,
-    modes=None,
+    modes=None, instants=None,
 ):
     """Integrate a right-hand side from t0 to t1 without Python in the loop; returns a RunResult.
 
@@ -19,7 +19,8 @@ def integrate(
     to project the state onto the constraints and the named integrals of motion after ``every`` steps; any_rank:
     constraints can become dependent during the run. ``events``: indices of the model's events to detect; None: all.
     ``modes``: index of contact to mode at the start. ``control``: a Control, or several, which
-    compute inputs in place of ``inputs``; one is evaluated after those before it. Wrong arguments raise SolveError; later failures are reported by
+    compute inputs in place of ``inputs``; one is evaluated after those before it. ``instants``: ascending times (n,) at
+    which inputs jump or have a kink; the steps of adaptive methods end there, and where the model switches. Wrong arguments raise SolveError; later failures are reported by
     the RunResult, which holds all results up to the failure.
     """
     cdef kg_stepper_options options
@@ -44,7 +45,8 @@ def integrate(
 {% endif %}
     relative, absolute = _tolerance(rtol, run.n, "rtol"), _tolerance(atol, run.n, "atol")
     times = None if t_eval is None else _requested(t_eval, start, end)
-    run.kept = (times, y0, relative, absolute)
+    known = _new_vector(0) if instants is None else _as_array(instants, "instants")
+    run.kept = (times, y0, relative, absolute, known)
     if projection is not None:
         _project_as(run, projection)
 {% if has.implicit_methods %}
@@ -60,6 +62,8 @@ def integrate(
         _check_samples(function, control, start, end)
     run.close_loop(controls, run.n)
     run.sample()
+    if kg_module_method_is_adaptive(options.method):
+        run.stop_at(known)
 {% if has.events %}
     if isinstance(run, HybridRun):
         (<HybridRun>run).watch(events, modes or {})

@@ -101,7 +101,10 @@ cdef class Run:
 {% if has.implicit_methods %}
     cdef Slopes slopes
 {% endif %}
+    cdef kg_instants instants
+    cdef kg_switches switches
     cdef double *memory
+    cdef double *switching  # work space of the switches
     cdef int n
     cdef Function function
     cdef Inputs inputs
@@ -140,6 +143,7 @@ cdef class Run:
     def __dealloc__(self):
         cdef RunHost *h = &self.host
         free(self.memory)
+        free(self.switching)
         free(self.projection.work)
         free(self.projection.integrals.functions)
 {% if has.implicit_methods %}
@@ -221,6 +225,23 @@ cdef class Run:
                 h.held[k], h.clocks[k].sample_time, h.clocks[k].delay = &control.loop, control.sample_time, control.delay
                 k += 1
         self.run.n_clocks, self.run.clocks, self.run.sample, self.run.act = k, h.clocks, _sample, _act
+        return 0
+
+    cdef int stop_at(self, object times) except -1:
+        """Stop at ``times`` (n,), ascending, and where the model switches at known times."""
+        cdef size_t work = kg_module_switches_work(MODEL)
+        cdef int status
+        if work:
+            self.switching = <double *>malloc(work * sizeof(double))
+            if self.switching == NULL:
+                raise MemoryError
+            status = kg_module_switches_open(&self.switches, MODEL, self.evaluation.p, self.switching)
+            if status < 0:
+                raise SolveError(f"the times at which the model switches: {kg_module_status_message(status).decode()}")
+            self.instants.switches = &self.switches
+        self.instants.times, self.instants.n = _data(times), <int>times.size
+        if work or times.size:
+            self.run.instants = &self.instants
         return 0
 
     cdef void recall(self, double t) noexcept:

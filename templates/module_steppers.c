@@ -5,6 +5,14 @@ const char *kg_module_method_name(int method) { return kg_get_method(method).nam
 
 int kg_module_method_is_implicit(int method) { return kg_get_method(method).linearize != NULL; }
 
+int kg_module_method_is_adaptive(int method) { return kg_get_method(method).adaptive; }
+
+size_t kg_module_switches_work(const kg_model *model) { return kg_switches_work(model); }
+
+int kg_module_switches_open(kg_switches *switches, const kg_model *model, const kg_real *p, kg_real *work) {
+  return kg_switches_open(switches, model, p, work);
+}
+
 const char *kg_module_record_name(int kind) { return kg_record_name(kind); }
 
 size_t kg_module_work(int method, int n) { return kg_stepper_work(method, n); }

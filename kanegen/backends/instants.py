@@ -18,7 +18,7 @@ _MARGIN: Final = 6.0 * _EPS
 """Instants that differ by less than this fraction of the time are one."""
 _CLEARANCE: Final = 8.0 * _EPS
 """What is evaluated between two instants is this fraction of the time away from both."""
-_PIECES: Final = 1024
+_PIECES: Final = 256
 """Pieces of a run in which curved switches are sampled at least, and those of a turn of the fastest angle in them."""
 _PIECES_OF_A_TURN: Final = 12
 

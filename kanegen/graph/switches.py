@@ -49,6 +49,8 @@ def switches(roots: Iterable[Node], time: Node) -> tuple[Switch, ...]:
     at integers, splines at notable breakpoints, and roots where they begin.
     """
     order = reachable(roots)
+    if not any(node is time for node in order):
+        return ()
     timed = _functions_of(time, order)
     shapes = _Shapes(time)
     found: dict[tuple[Node, bool], set[float]] = {}

@@ -47,8 +47,9 @@ typedef struct {
   ptrdiff_t motion[KG_LANES];
   int waiting; /* whether there may be motions that no thread has taken */
 #ifdef KG_MANY_SWITCHES
-  kg_lanes stop, low, high; /* the next instant at which functions of time switch; the right-hand side is evaluated from */
-  kg_switches switches[KG_LANES]; /* low to high (kg_switches_between) */
+  kg_lanes stop, low, high; /* the next instant, and the times between which the right-hand side is evaluated */
+  kg_instants instants[KG_LANES];
+  kg_switches switches[KG_LANES];
   double *lane_p, *lane_work; /* of the switches, for each lane */
 #endif
 } kg_group;

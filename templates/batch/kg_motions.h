@@ -119,23 +119,21 @@ static void kg_group_store(const kg_many *m, kg_group *g, int lane, const double
 #ifdef KG_MANY_SWITCHES
 /* Finds the next stop of a lane, after its present time. */
 static void kg_group_aim(const kg_many *m, kg_group *g, int lane) {
-  const double t = g->t[lane], direction = m->t_end >= m->t_start ? 1.0 : -1.0;
-  double stop, low, high;
-  if (kg_switches_next(g->switches + lane, t, direction, m->t_end, &stop) < 0) {
-    stop = m->t_end; /* the right-hand side fails, too */
-  }
-  kg_switches_between(t, stop, &low, &high);
-  g->stop[lane] = stop;
-  g->low[lane] = low;
-  g->high[lane] = high;
+  kg_instants *k = g->instants + lane;
+  (void)kg_instants_pass(k, g->t[lane], m->t_end); /* the right-hand side fails where this does */
+  g->stop[lane] = k->next;
+  g->low[lane] = k->first;
+  g->high[lane] = k->last;
 }
 
 /* Finds the first stop of the motion that enters a lane. */
 static void kg_group_aim_first(const kg_many *m, kg_group *g, int lane) {
   const size_t n_p = (size_t)m->model->n_prepared;
   double *p = g->lane_p + (size_t)lane * n_p;
+  const kg_instants instants = {0, NULL, g->switches + lane, m->t_end >= m->t_start ? 1.0 : -1.0, 0.0, 0.0, 0.0};
   (void)memcpy(p, g->row_p, n_p * sizeof *p);
   (void)kg_switches_open(g->switches + lane, m->model, p, g->lane_work + (size_t)lane * kg_switches_work(m->model));
+  g->instants[lane] = instants;
   kg_group_aim(m, g, lane);
 }
 #endif

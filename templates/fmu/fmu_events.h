@@ -11,9 +11,9 @@
 #if FMU_EVENTS
 /* The state of the importer becomes that of the runtime. */
 static inline void fmu_present(fmu_data *d) {
-  d->hybrid.t = d->stepper.t = d->t;
+  d->stepper.t = d->t;
   memcpy(d->stepper.y, d->y, (size_t)d->n * sizeof *d->y);
-  d->hybrid.y = d->stepper.y;
+  kg_hybrid_place_at(&d->hybrid, d->t, d->stepper.y);
 }
 
 /* Whether guard i of the user has changed its sign in the direction of its event. */

@@ -222,6 +222,9 @@ static inline int kg_finder_land(kg_finder *f, const kg_stepper *s, int i, const
     return 0;
   }
   if (KG_ABS(after[i] - f->g[i]) <= noise) {
+    if (!fired && (kg_real)before * after[i] < KG_C(0.0) && kg_finder_counts(f, s, i, -before)) {
+      return 1; /* it crosses zero at this very time, where the step ended for another reason */
+    }
     /* It has not jumped. If it had its event, it is on the surface, or beyond. */
     f->side[i] = !fired ? before : fired == KG_TOUCH || sign == before ? 0 : sign;
     f->came[i] = fired == KG_CROSSING ? KG_CROSSED : fired ? 0 : f->came[i];

@@ -78,8 +78,8 @@ static inline int kg_hybrid_open(kg_hybrid *h, void *memory) {
 
 /* Returns the earlier of two times; the second one is ignored if it does not lie ahead. */
 static inline kg_real kg_hybrid_earlier(const kg_hybrid *h, kg_real next, kg_real t) {
-  const kg_real direction = h->t_end < h->t ? KG_C(-1.0) : KG_C(1.0);
-  return (t - h->t) * direction > KG_C(0.0) && (next - t) * direction > KG_C(0.0) ? t : next;
+  const kg_real direction = h->t_end < h->now ? KG_C(-1.0) : KG_C(1.0);
+  return (t - h->now) * direction > KG_C(0.0) && (next - t) * direction > KG_C(0.0) ? t : next;
 }
 
 /* Time at which the stepper stops next: the end, a time set by the host, or an accumulation point. */
@@ -155,9 +155,9 @@ static inline int kg_hybrid_start(kg_hybrid *h, const kg_stepper_options *option
   ode.rhs = kg_hybrid_rhs;
   ode.jacobian = kg_hybrid_jacobian;
   ode.context = h;
-  h->t = h->t_event = t0;
+  h->t_event = t0;
   h->t_end = t_end;
-  h->y = h->rates;
+  kg_hybrid_place_at(h, t0, h->rates);
   memcpy(h->y, y0, (size_t)ode.n * sizeof *y0);
   kg_hybrid_fill_rules(h);
   status = kg_hybrid_settle(h, options->rtol, options->atol);
@@ -211,10 +211,10 @@ static inline int kg_hybrid_advance(kg_hybrid *h) {
   const kg_stepper *s = h->stepper;
   kg_contacts *c = &h->contacts;
   const size_t size = KG_CONTACT_GUARDS * (size_t)h->model->n_contacts * sizeof(kg_real);
-  int status = h->has_contacts ? kg_hybrid_inputs(h, s->t, s->y) : KG_OK, changed = 0;
+  int status = h->has_contacts ? kg_hybrid_inputs(h, h->t, s->y) : KG_OK, changed = 0;
   if (status == KG_OK && h->has_contacts) {
     memcpy(h->guards, c->slack, size);
-    status = kg_contacts_advance(c, s->t, s->y, s->y + h->model->n_q, h->r, h->finder.g + h->model->n_events);
+    status = kg_contacts_advance(c, h->t, s->y, s->y + h->model->n_q, h->r, h->finder.g + h->model->n_events);
     changed = memcmp(h->guards, c->slack, size) != 0;
     for (int m = 0; m < h->model->n_contacts; ++m) {
       changed = changed || (c->mode[m] == KG_SLIP && h->model->contacts[m].directions == 2);
@@ -240,8 +240,7 @@ static inline int kg_hybrid_try(kg_hybrid *h, int *outcome) {
   if (events == KG_AT_EVENT) {
     events = kg_finder_locate(&h->finder, s, kg_hybrid_adjust, h);
   }
-  h->t = s->t;
-  h->y = s->y;
+  kg_hybrid_place_at(h, s->t, s->y);
   return events;
 }
 
@@ -298,8 +297,7 @@ static inline int kg_hybrid_round(kg_hybrid *h) {
 static inline int kg_hybrid_react(kg_hybrid *h) {
   kg_stepper *s = h->stepper;
   int status = KG_AT_EVENT, stopped;
-  h->t = s->t;
-  h->y = s->y;
+  kg_hybrid_place_at(h, s->t, s->y);
   h->terminal = h->modes_changed = 0;
   stopped = 1;
   for (int i = 0; i < h->finder.n; ++i) {
@@ -313,7 +311,7 @@ static inline int kg_hybrid_react(kg_hybrid *h) {
     return status < 0 ? status : KG_TERMINATED;
   }
   status = kg_stepper_restart(s, kg_hybrid_next_stop(h), h->modes_changed);
-  return status == KG_OK && !stopped && h->t == h->t_stop ? KG_AT_STOP : status;
+  return status == KG_OK && !stopped && h->now == h->t_stop ? KG_AT_STOP : status;
 }
 
 #ifdef __cplusplus

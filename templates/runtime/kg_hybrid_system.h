@@ -8,6 +8,7 @@
 
 #include "kg_events.h"
 #include "kg_impulse.h"
+#include "kg_instants.h"
 #include "kg_paradox.h"
 
 #ifdef __cplusplus
@@ -52,6 +53,7 @@ typedef struct {
   const int *watched;            /* n_events flags of the events to locate, or NULL: all */
   const kg_impulse_rows *bilateral;  /* bilateral constraints for the impulses of events; NULL: there are none */
   kg_real t_stop;                /* the run also stops here (KG_AT_STOP) if it lies ahead; NaN: never */
+  const kg_instants *instants;   /* between two of which everything is evaluated; NULL: there are none */
 
   kg_contacts contacts; /* modes: contacts.mode */
   int has_contacts;
@@ -63,7 +65,8 @@ typedef struct {
   const kg_function *resets;      /* of the states, by the user's events; NULL: none */
   const kg_function *state_rates; /* NULL: no states */
   int n_s;                        /* number of states */
-  kg_real t;            /* time of the reaction */
+  kg_real now;          /* time of the reaction, */
+  kg_real t;            /* and the time in the present interval at which functions are evaluated then */
   kg_real *y;
   kg_real t_end;
   kg_real t_event;      /* of the last event */
@@ -95,6 +98,13 @@ static inline int kg_hybrid_size(const kg_hybrid *h) { return h->model->n_q + h-
 
 static inline int kg_hybrid_guards_count(const kg_model *model) {
   return model->n_events + KG_CONTACT_GUARDS * model->n_contacts;
+}
+
+/* The present time and state. */
+static inline void kg_hybrid_place_at(kg_hybrid *h, kg_real t, kg_real *y) {
+  h->now = t;
+  h->t = kg_instants_inside(h->instants, t);
+  h->y = y;
 }
 
 /* Copies the states to r and evaluates the inputs at a state. */
@@ -138,8 +148,9 @@ static inline int kg_hybrid_evaluate(kg_hybrid *h, const kg_function *function, 
 }
 
 /* All guards (kg_finder). */
-static inline int kg_hybrid_guards(void *context, kg_real t, const kg_real *y, int costly, kg_real *g) {
+static inline int kg_hybrid_guards(void *context, kg_real time, const kg_real *y, int costly, kg_real *g) {
   kg_hybrid *h = (kg_hybrid *)context;
+  const kg_real t = kg_instants_inside(h->instants, time);
   const kg_real *q = y, *u = y + h->model->n_q;
   const int forces = costly && kg_hybrid_acts(h, KG_PENETRATED);
   int status = kg_hybrid_inputs(h, t, y);
@@ -163,8 +174,9 @@ static inline int kg_hybrid_watch(kg_hybrid *h, kg_real t, const kg_real *y) {
 }
 
 /* y' in the present modes (kg_ode). */
-static inline int kg_hybrid_rhs(void *context, kg_real t, const kg_real *y, kg_real *dydt) {
+static inline int kg_hybrid_rhs(void *context, kg_real time, const kg_real *y, kg_real *dydt) {
   kg_hybrid *h = (kg_hybrid *)context;
+  const kg_real t = kg_instants_inside(h->instants, time);
   const int n_q = h->model->n_q;
   int status;
   if (!kg_hybrid_acts(h, KG_CLOSED)) {
@@ -205,9 +217,10 @@ static inline int kg_hybrid_difference(kg_hybrid *h, kg_real t, const kg_real *y
 }
 
 /* Derivatives of y' (kg_ode): the model's own Jacobian if no contact is closed, else difference quotients. */
-static inline int kg_hybrid_jacobian(void *context, kg_real t, const kg_real *y, const kg_real *dydt, kg_real *J,
+static inline int kg_hybrid_jacobian(void *context, kg_real time, const kg_real *y, const kg_real *dydt, kg_real *J,
                                      kg_real *dfdt) {
   kg_hybrid *h = (kg_hybrid *)context;
+  const kg_real t = kg_instants_inside(h->instants, time);
   const int n = kg_hybrid_size(h);
   int status = KG_OK;
   if (h->plain.jacobian && !kg_hybrid_acts(h, KG_CLOSED)) {

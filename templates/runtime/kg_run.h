@@ -1,4 +1,4 @@
-/* kg_run.h - carries out a whole run: steps, sampled inputs, events, and the states that are stored.
+/* kg_run.h - carries out a whole run: steps, known instants, sampled inputs, events, and the states that are stored.
  *
  * The host fills a kg_run (all other fields are zero) and calls kg_run_begin(), kg_run_start(), and kg_run_advance()
  * until it returns something else than KG_OK. Nothing is allocated: states leave through the callbacks. With contacts
@@ -9,6 +9,7 @@
 #ifndef KG_RUN_H
 #define KG_RUN_H
 
+#include "kg_instants.h"
 #include "kg_steppers.h"
 
 #ifdef __cplusplus
@@ -38,6 +39,8 @@ typedef struct kg_run {
   int (*renew)(void *host);           /* the state has changed at an event; or NULL */
   int (*begin_phase)(void *host);     /* the modes of contacts may have changed; or NULL */
 
+  kg_instants *instants; /* at which the run stops because something is known to change there; NULL: there are none */
+
   /* Inputs that are held between samples, in groups with a clock each; 0: there are none. They run forward in time. */
   int n_clocks;
   kg_clock *clocks;
@@ -52,8 +55,9 @@ typedef struct kg_run {
   size_t next_eval;
   kg_real t_start;
   kg_real t_end;
-  kg_real t_stop;    /* the next instant of a clock, or the end of the run */
+  kg_real t_stop;    /* the next instant, of a clock or a known one, or the end of the run */
   kg_real direction; /* +1 or -1 */
+  kg_ode ode;        /* that of the host, evaluated between two known instants */
   void *system;                   /* of the next two; NULL: the stepper alone */
   int (*step)(struct kg_run *);   /* one step */
   int (*react)(struct kg_run *);  /* what happens at an event or a stop */
@@ -82,9 +86,9 @@ static inline int kg_run_act(kg_run *r, int clock, kg_real t) {
   return status;
 }
 
-/* Finds the next stop after t: an instant of a clock, or the end of the run. */
+/* Finds the next stop: a known instant, an instant of a clock, or the end of the run. */
 static inline void kg_run_find_stop(kg_run *r) {
-  r->t_stop = r->t_end;
+  r->t_stop = r->instants ? r->instants->next : r->t_end;
   for (int k = 0; k < r->n_clocks; ++k) {
     const kg_clock *c = r->clocks + k;
     const kg_real slack = KG_SAME_INSTANT * c->sample_time, sample = kg_clock_instant(r, c, c->taken);
@@ -113,6 +117,15 @@ static inline int kg_run_sample(kg_run *r, kg_real t, const kg_real *y) {
   return status < 0 ? kg_stepper_fail(r->stepper, status) : KG_OK;
 }
 
+/* Whether the run stops between its start and its end. */
+static inline int kg_run_has_stops(const kg_run *r) { return r->n_clocks > 0 || r->instants; }
+
+/* Does what is due at t, where the run has stopped, and finds the next stop. */
+static inline int kg_run_stop(kg_run *r, kg_real t, const kg_real *y) {
+  const int status = r->instants ? kg_instants_pass(r->instants, t, r->t_end) : KG_OK;
+  return status < 0 ? kg_stepper_fail(r->stepper, status) : kg_run_sample(r, t, y);
+}
+
 /* Prepares a run from (t0, y0) to t_end and takes the first samples. Returns KG_OK, or KG_RHS_FAILED when they cannot
  * be computed: the status is in stepper->rhs_status. */
 static inline int kg_run_begin(kg_run *r, kg_real t0, const kg_real *y0, kg_real t_end) {
@@ -124,7 +137,10 @@ static inline int kg_run_begin(kg_run *r, kg_real t0, const kg_real *y0, kg_real
   for (int k = 0; k < r->n_clocks; ++k) {
     r->clocks[k].taken = r->clocks[k].acting = 0;
   }
-  return r->n_clocks > 0 ? kg_run_sample(r, t0, y0) : KG_OK;
+  if (r->instants) {
+    r->instants->direction = r->direction;
+  }
+  return kg_run_has_stops(r) ? kg_run_stop(r, t0, y0) : KG_OK;
 }
 
 /* Stores the state after something has happened: where it differs from the state before, or where it is requested. */
@@ -156,10 +172,30 @@ static inline int kg_run_store_start(kg_run *r, int status, kg_real t0, const kg
   return stored < 0 ? stored : status;
 }
 
+/* The right-hand side and its derivatives between two known instants (kg_ode). */
+static inline int kg_run_rhs(void *context, kg_real t, const kg_real *y, kg_real *dydt) {
+  const kg_run *r = (const kg_run *)context;
+  return r->ode.rhs(r->ode.context, kg_instants_inside(r->instants, t), y, dydt);
+}
+
+static inline int kg_run_jacobian(void *context, kg_real t, const kg_real *y, const kg_real *dydt, kg_real *J,
+                                  kg_real *dfdt) {
+  const kg_run *r = (const kg_run *)context;
+  return r->ode.jacobian(r->ode.context, kg_instants_inside(r->instants, t), y, dydt, J, dfdt);
+}
+
 /* Starts the run and stores its start; `work` and the result are those of kg_stepper_start(). */
 static inline int kg_run_start(kg_run *r, const kg_ode *ode, const kg_stepper_options *options, const kg_real *y0,
                                kg_real *work) {
-  const int status = kg_stepper_start(r->stepper, ode, options, r->t_start, y0, r->t_stop, work);
+  kg_ode inside;
+  int status;
+  r->ode = inside = *ode;
+  if (r->instants) {
+    inside.rhs = kg_run_rhs;
+    inside.jacobian = ode->jacobian ? kg_run_jacobian : NULL;
+    inside.context = r;
+  }
+  status = kg_stepper_start(r->stepper, &inside, options, r->t_start, y0, r->t_stop, work);
   return status == KG_INVALID_ARGUMENT ? status : kg_run_store_start(r, status, r->t_start, y0);
 }
 
@@ -193,10 +229,10 @@ static inline int kg_run_store_step(kg_run *r, int status) {
   return kg_stepper_dense(s) < 0 ? KG_RHS_FAILED : r->store_dense(r->host);
 }
 
-/* What happens at an event, or at an instant of a clock in a run with contacts or events. */
+/* What happens at an event, or at a stop in a run with contacts or events. */
 static inline int kg_run_react(kg_run *r, int status) {
   const kg_stepper *s = r->stepper;
-  int stored = status == KG_AT_STOP && r->n_clocks > 0 ? kg_run_sample(r, s->t, s->y) : KG_OK;
+  int stored = status == KG_AT_STOP && kg_run_has_stops(r) ? kg_run_stop(r, s->t, s->y) : KG_OK;
   if (stored < 0) {
     return stored;
   }
@@ -215,10 +251,10 @@ static inline int kg_run_react(kg_run *r, int status) {
   return stored < 0 ? stored : status;
 }
 
-/* An instant of a clock, or the end of the run, which may be one too. */
-static inline int kg_run_next_sample(kg_run *r) {
+/* A stop, or the end of the run, which may be an instant of a clock too. */
+static inline int kg_run_next_part(kg_run *r) {
   kg_stepper *s = r->stepper;
-  int status = kg_run_sample(r, s->t, s->y);
+  int status = kg_run_stop(r, s->t, s->y);
   if (status < 0 || s->t == r->t_end) {
     return status < 0 ? status : KG_FINISHED;
   }
@@ -242,7 +278,7 @@ static inline int kg_run_step(kg_run *r) {
   while (status == KG_AT_EVENT || status == KG_AT_STOP) {
     status = kg_run_react(r, status);
   }
-  return status == KG_FINISHED && r->n_clocks > 0 ? kg_run_next_sample(r) : status;
+  return status == KG_FINISHED && kg_run_has_stops(r) ? kg_run_next_part(r) : status;
 }
 
 /* At most `steps` steps. Returns KG_OK: there is more to do; KG_FINISHED, KG_TERMINATED, or a negative outcome. */

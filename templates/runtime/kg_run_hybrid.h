@@ -26,6 +26,7 @@ static inline int kg_run_hybrid_start(kg_run *r, kg_hybrid *h, const kg_stepper_
   r->system = h;
   r->step = kg_run_hybrid_step;
   r->react = kg_run_hybrid_react;
+  h->instants = r->instants;
   h->t_stop = r->t_stop; /* at the end of the run it means nothing */
   status = kg_hybrid_start(h, options, r->t_start, y0, r->t_end, work);
   if (s->y == NULL) { /* it did not come so far */

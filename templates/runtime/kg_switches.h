@@ -11,7 +11,7 @@
  * quarter of a piece may be missed.
  *
  * Instants that differ by KG_SWITCH_MARGIN roundings or less are one: between two of them, what switches is evaluated
- * KG_SWITCH_CLEARANCE roundings away from both (kg_switches_between).
+ * KG_SWITCH_CLEARANCE roundings away from both (kg_instants.h).
  */
 #ifndef KG_SWITCHES_H
 #define KG_SWITCHES_H
@@ -24,7 +24,7 @@ extern "C" {
 
 #define KG_SWITCH_MARGIN KG_C(6.0)    /* roundings: KG_EPSILON times the magnitude of the time */
 #define KG_SWITCH_CLEARANCE KG_C(8.0)
-#define KG_SWITCH_SAMPLING KG_C(1024.0)
+#define KG_SWITCH_SAMPLING KG_C(256.0)
 #define KG_SWITCH_PATIENCE 8192 /* pieces without an instant, after which they become twice as long */
 
 typedef struct {
@@ -306,18 +306,6 @@ static inline int kg_switches_next(kg_switches *w, kg_real t, kg_real direction,
     }
   }
   return status < 0 ? status : KG_OK;
-}
-
-/* The times from *low to *high at which right-hand sides are evaluated in steps between two instants: earlier and later
- * times are replaced by these, so that no step reads what begins at its end, or has ended at its start. */
-static inline void kg_switches_between(kg_real start, kg_real end, kg_real *low, kg_real *high) {
-  const kg_real away = KG_SWITCH_CLEARANCE * KG_EPSILON, direction = end < start ? KG_C(-1.0) : KG_C(1.0);
-  kg_real first = start + direction * away * KG_ABS(start), last = end - direction * away * KG_ABS(end);
-  if ((last - first) * direction < KG_C(0.0)) {
-    first = last = start + KG_C(0.5) * (end - start);
-  }
-  *low = KG_MIN(first, last);
-  *high = KG_MAX(first, last);
 }
 
 #ifdef __cplusplus

@@ -100,16 +100,16 @@ static inline int kg_transition_impulse(kg_hybrid *h) {
  * resolved. */
 static inline int kg_transition_accumulates(kg_hybrid *h, int m, kg_real *left) {
   kg_bounce *bounce = h->bounces + m;
-  const kg_real interval = KG_ABS(h->t - bounce->t), ratio = interval / bounce->interval;
+  const kg_real interval = KG_ABS(h->now - bounce->t), ratio = interval / bounce->interval;
   const kg_real rate = KG_ABS(h->contacts.s.rate[h->model->contacts[m].normal]);
   const kg_real unit = h->finder.units[h->model->n_events + KG_CONTACT_GUARDS * m];
   const int regular = bounce->count >= KG_ZENO_IMPACTS && ratio < KG_C(1.0) &&
                       KG_ABS(ratio - bounce->ratio) <= KG_C(0.1) * (KG_C(1.0) - ratio);
   const kg_real height = KG_C(0.25) * rate * interval, least = KG_ZENO_HEIGHT * h->contacts.gap_zero[m];
-  const int resolved = height > KG_MAX(unit, least) && interval > KG_BY_PRECISION(1e6, 1e1) * KG_EPSILON * KG_ABS(h->t);
+  const int resolved = height > KG_MAX(unit, least) && interval > KG_BY_PRECISION(1e6, 1e1) * KG_EPSILON * KG_ABS(h->now);
   bounce->ratio = ratio;
   bounce->interval = interval;
-  bounce->t = h->t;
+  bounce->t = h->now;
   bounce->count = ratio < KG_C(1.0) || bounce->count < 2 ? bounce->count + 1 : 1;
   *left = regular ? interval * ratio / (KG_C(1.0) - ratio) : KG_C(0.0);
   return regular ? !resolved : bounce->count > 1 && height <= least;
@@ -129,7 +129,7 @@ static inline void kg_transition_bounces(kg_hybrid *h) {
       c->mode[m] = KG_CLOSED;
       c->accumulates = 1;
       h->bounces[m].rests = 1;
-      h->bounces[m].t_rest = h->t + h->stepper->direction * left;
+      h->bounces[m].t_rest = h->now + h->stepper->direction * left;
       h->bounces[m].count = 0;
     }
   }
@@ -259,7 +259,7 @@ static inline int kg_transition_emit(const kg_hybrid *h, int kind, int index, in
   record.kind = kind;
   record.index = index;
   record.touch = touch;
-  record.t = h->t;
+  record.t = h->now;
   record.y_before = h->before;
   record.y_after = h->y;
   record.impulse = h->impulse;
@@ -318,7 +318,7 @@ static inline int kg_transition_rest(kg_hybrid *h) {
   for (int m = 0; m < h->model->n_contacts && status == KG_OK; ++m) {
     kg_bounce *bounce = h->bounces + m;
     const int closed = bounce->rests && kg_closed(h->contacts.mode[m]);
-    const int reached = !((bounce->t_rest - h->t) * h->stepper->direction > KG_C(0.0));
+    const int reached = !((bounce->t_rest - h->now) * h->stepper->direction > KG_C(0.0));
     if (closed && reached) {
       status = kg_transition_emit(h, KG_RECORD_RESTS, m, 0);
     }

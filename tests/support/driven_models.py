@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -17,18 +18,38 @@ import kanegen as kg
 
 Floats = NDArray[np.float64]
 TIME = me.dynamicsymbols._t
+FUNCTIONS = ("rhs", "residuals", "jacobians")
 ADAPTIVE = ("dopri5", "dop853", "verner9", "rodas")
 
 
 @dataclass(frozen=True)
 class Drive:
-    """A force that is linear in between ``times`` (n,), with ``values`` (n,); 0 before and after."""
+    """A force that is linear between ``times``, where it may jump."""
 
     times: tuple[float, ...]
-    values: tuple[float, ...]
+    value: Callable[[float], float]
 
-    def __call__(self, t: Any) -> Any:
-        return np.interp(t, self.times, self.values, left=0.0, right=0.0)
+    def __call__(self, t: float) -> float:
+        return float(self.value(t))
+
+    def __add__(self, other: Drive) -> Drive:
+        return Drive((*self.times, *other.times), lambda t: self(t) + other(t))
+
+
+def table(times: Sequence[float], values: Sequence[float]) -> Drive:
+    """Linear interpolation; 0 before and after."""
+    return Drive(tuple(times), lambda t: float(np.interp(t, times, values, left=0.0, right=0.0)))
+
+
+def stairs(times: Sequence[float], values: Sequence[float]) -> Drive:
+    """Each value from its time on; 0 before."""
+    return Drive(tuple(times), lambda t: [0.0, *values][int(np.searchsorted(times, t, side="right"))])
+
+
+def sawtooth(period: float, height: float, end: float) -> Drive:
+    """A value that rises from 0 to ``height`` in each period."""
+    times = np.arange(1, int(end / period) + 1) * period
+    return Drive(tuple(times), lambda t: height * (t / period - np.floor(t / period)))
 
 
 @dataclass(frozen=True)
@@ -42,16 +63,15 @@ class Oscillator:
         """States (n_t, 2) at increasing ``times``, the first of which has the state ``start``: matrix exponentials."""
         wanted = np.asarray(times, dtype=np.float64)
         inner = [t for t in drive.times if wanted[0] < t < wanted[-1]]
-        y, rows, all_times = np.asarray(start, dtype=np.float64), [], np.union1d(wanted, inner)
-        for a, b in zip(all_times, [*all_times[1:], all_times[-1]], strict=True):
-            if a in wanted:
-                rows.append(y)
+        y, states, places = np.asarray(start, dtype=np.float64), {}, np.union1d(wanted, inner)
+        for a, b in zip(places, [*places[1:], places[-1]], strict=True):
+            states[a] = y
             y = self._piece(drive, y, a, b)
-        return np.array(rows)
+        return np.array([states[t] for t in wanted])
 
     def _piece(self, drive: Drive, y: Floats, a: float, b: float) -> Floats:
         """The state at ``b``; the force is linear from ``a`` to ``b``, whatever it is at the ends."""
-        if a == b:
+        if b - a <= 1e-14 * abs(a):
             return y
         first, second = drive(a + (b - a) / 3), drive(a + 2 * (b - a) / 3)
         slope = 3 * (second - first) / (b - a)
@@ -64,12 +84,12 @@ class Oscillator:
 
 def triangle(middle: float, half: float, height: float) -> Drive:
     """A pulse that rises and falls in the time ``half``."""
-    return Drive((middle - half, middle, middle + half), (0.0, height, 0.0))
+    return table((middle - half, middle, middle + half), (0.0, height, 0.0))
 
 
 def symbolic_triangle(middle: Any, half: Any, height: Any) -> Any:
     """The same pulse as a function of the time."""
-    return sm.Max(0, height * (1 - sm.Abs(TIME - middle) / half))
+    return height * sm.Max(0, 1 - sm.Abs(TIME - middle) / half)
 
 
 def _restoring(k: Any, c: Any) -> Any:
@@ -108,5 +128,34 @@ def driven() -> kg.Solver:
             events=[*events, kg.Event("passes", x - level)],
             parameters={"m": 1.0, "k": 9.0, "c": 0.5, "middle": 6.0, "half": 1.5, "height": 0.0, "level": 1e3}
             | {"t_a": 1e3, "t_b": 1e3, "t_c": 1e3},
-        )
+        ),
+        functions=FUNCTIONS,
     )
+
+
+@cache
+def switched() -> kg.Solver:
+    """Loads that begin, end and jump: a triangle, a step that is switched on and off, a sawtooth."""
+    forces, values = _switching()
+    force = forces + _restoring(*sm.symbols("k c"))
+    model = point_mass("switched", force, parameters={"m": 1.0, "k": 9.0, "c": 0.5} | values)
+    return kg.build(model, functions=FUNCTIONS)
+
+
+@cache
+def lawful() -> kg.Solver:
+    """The same force as an input with a law."""
+    F = me.dynamicsymbols("F")
+    forces, values = _switching()
+    force = F + _restoring(*sm.symbols("k c"))
+    inputs = [kg.Input(F, law=forces)]
+    model = point_mass("lawful", force, inputs=inputs, parameters={"m": 1.0, "k": 9.0, "c": 0.5} | values)
+    return kg.build(model, functions=FUNCTIONS)
+
+
+def _switching() -> tuple[Any, dict[str, float]]:
+    middle, half, height, on, off, push, period, ramp = sm.symbols("middle half height on off push period ramp")
+    step = sm.Piecewise((push, (on <= TIME) & (off > TIME)), (0, True))
+    force = symbolic_triangle(middle, half, height) + step + ramp * (TIME / period - sm.floor(TIME / period))
+    values = {"middle": 6.0, "half": 1.5, "height": 0.0, "on": 7.0, "off": 8.0, "push": 0.0, "period": 1e3, "ramp": 0.0}
+    return force, values

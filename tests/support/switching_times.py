@@ -140,7 +140,7 @@ class RandomFunctions:
 
 
 def states_of(expression: Any, values: dict[Any, float], times: Array) -> dict[Any, Array]:
-    """What each relation, extremum and rounding in an expression is at some times: an integer that changes there."""
+    """What each relation, extremum and rounding in an expression is at some times: a number; NaN where unknown."""
     found: dict[Any, Array] = {}
 
     def numbers(part: Any) -> Array:
@@ -149,7 +149,9 @@ def states_of(expression: Any, values: dict[Any, float], times: Array) -> dict[A
 
     for part in sm.preorder_traversal(sm.sympify(expression)):
         if isinstance(part, sm.core.relational.Relational):
-            found[part] = np.sign(numbers(part.lhs) - numbers(part.rhs))
+            difference = numbers(part.lhs) - numbers(part.rhs)
+            equal = np.abs(difference) < 1e-9  # as t and Mod(t, 3) are below 3: rounding decides
+            found[part] = np.where(equal, np.nan, np.sign(difference))
         elif isinstance(part, sm.Max | sm.Min):
             choose = np.argmax if isinstance(part, sm.Max) else np.argmin
             found[part] = choose(np.array([numbers(argument) for argument in part.args]), axis=0)

@@ -97,15 +97,19 @@ def combined(parts: Sequence[Any], names: Sequence[str]) -> Any:
         intervals = ", ".join(f"{name} from {start!r} to {end!r}" for name, (start, end) in spans.items())
         raise SolveError(f"the inputs have no time in common: {intervals} s")
     polynomials = [part for part in parts if is_polynomial(part)]
-    x = np.unique(np.concatenate([part.x for part in polynomials]))
-    x = x[(x >= first) & (x <= last)]
+    x = polynomials[0].x
+    if not all(np.array_equal(part.x, x) for part in polynomials):
+        x = np.unique(np.concatenate([part.x for part in polynomials]))
+        x = x[(x >= first) & (x <= last)]
     degree = max(part.c.shape[0] for part in polynomials) - 1
     c = np.zeros((degree + 1, x.size - 1, len(parts)))
     for column, part in enumerate(parts):
-        if is_polynomial(part):
-            c[:, :, column] = _taylor(part, degree, x)[:, :, 0]
-        else:
+        if not is_polynomial(part):
             c[-1, :, column] = part
+        elif np.array_equal(part.x, x):
+            c[degree + 1 - part.c.shape[0] :, :, column] = part.c[:, :, 0]
+        else:
+            c[:, :, column] = _taylor(part, degree, x)[:, :, 0]
     return _polynomial(c, x)
 
 

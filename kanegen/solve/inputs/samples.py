@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,8 @@ def held(
         r[slots] = acting[slots]
         return r
 
-    sampled = RunInputs(others.compiled, values, others.n_arguments, (control,), held=tuple(slots))
+    changes = replace(others.changes, breakpoints=own.changes.breakpoints if rated else ())
+    sampled = RunInputs(others.compiled, values, others.n_arguments, (control,), held=tuple(slots), changes=changes)
     return sampled if laws is None else with_laws(module, sampled, laws)
 
 

@@ -16,6 +16,7 @@ from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.solve.feedback.laws import ActiveLaws, Values
+from kanegen.solve.inputs.instants import Changes, Signal
 from kanegen.solve.inputs.polynomials import combined, derivative, from_scipy, is_polynomial, table, value_at
 from kanegen.solve.values import by_name, number, real_array
 
@@ -24,7 +25,7 @@ Scalar = Any
 
 ACCEPTED = (
     "an array (n_r,), a table (times, values), a scipy spline, a mapping from input names to these, "
-    "a scipy.LowLevelCallable or a Python callable r(t) or r(t, q, u)"
+    "a scipy.LowLevelCallable, a Python callable r(t) or r(t, q, u), or a kanegen.Signal of a function"
 )
 
 _REAL, _REALS, _DATA = ctypes.c_double, ctypes.POINTER(ctypes.c_double), ctypes.c_void_p
@@ -44,6 +45,7 @@ class RunInputs:
     feedback laws that determine inputs, None without; the values are then those of the laws. ``without_laws``: the same
     inputs with zeros for these. ``scalars``: each input by itself, if it is known. ``held``: indices of the inputs
     whose values are held between samples. ``interval``: the first and the last time of a table or spline.
+    ``changes``: what is known to change in time.
     """
 
     compiled: Any
@@ -55,6 +57,7 @@ class RunInputs:
     scalars: tuple[Scalar, ...] | None = None
     held: tuple[int, ...] = ()
     interval: tuple[float, float] | None = None
+    changes: Changes = field(default_factory=Changes)
     _known: dict[float, Any] = field(default_factory=dict)
 
     @property
@@ -107,13 +110,15 @@ def run_inputs(
     If the model has one input, all of these can have scalar values. A mapping from names or symbols of inputs gives
     each a number, a table, a spline or a callable with a scalar value: ``{"force": (times, values)}``. An input that is
     not in the mapping is the derivative of the input whose rate it is, or has the value of its law, or its default.
-    ``law_values(t, q, u, r, s)`` are the values of all laws; None: laws are refused. `RunInputs` are returned
-    unchanged.
+    A `Signal` adds breakpoints to a function, in both places. ``law_values(t, q, u, r, s)`` are the values of all laws;
+    None: laws are refused. `RunInputs` are returned unchanged.
 
     Raises `SolveError` for anything else, missing values, unknown names, wrong shapes and values that are not finite.
     """
     if isinstance(r, RunInputs):
         return r
+    if isinstance(r, Signal):
+        return replace(run_inputs(module, description, r.function), changes=Changes((), r.breakpoints))
     if r is None or isinstance(r, Mapping):
         return _by_name(module, description, r or {}, needed, law_values)
     if type(r) is tuple and any(map(np.iterable, r)):
@@ -145,7 +150,8 @@ def _piecewise(module: Evaluator, polynomial: Any, description: Description) -> 
         expected = ", ".join(names) or "the model has no inputs"
         raise SolveError(f"r gives {width} value(s) at each time; expected {len(names)}: {expected}")
     compiled, interval = module.Inputs.piecewise(polynomial.x, polynomial.c), (polynomial.x[0], polynomial.x[-1])
-    return RunInputs(compiled, partial(value_at, polynomial), interval=(float(interval[0]), float(interval[1])))
+    first, last = float(interval[0]), float(interval[1])
+    return RunInputs(compiled, partial(value_at, polynomial), interval=(first, last), changes=Changes((polynomial,)))
 
 
 def _by_name(
@@ -156,9 +162,13 @@ def _by_name(
     law_values: Values | None,
 ) -> RunInputs:
     names = description.inputs
-    given = {name: _scalar(value, name) for name, value in by_name(r, names, "input").items()}
+    named = by_name(r, names, "input")
+    given = {name: _scalar(value, name) for name, value in named.items()}
     scalars, slots = _filled(given, description, needed)
-    inputs = replace(of_scalars(module, description, scalars), scalars=tuple(scalars))
+    inputs = of_scalars(module, description, scalars)
+    breakpoints = tuple(t for value in named.values() if isinstance(value, Signal) for t in value.breakpoints)
+    changes = replace(inputs.changes, breakpoints=breakpoints)
+    inputs = replace(inputs, scalars=tuple(scalars), changes=changes)
     if not slots:
         return inputs
     if law_values is None:
@@ -174,7 +184,8 @@ def with_laws(module: Evaluator, inputs: RunInputs, laws: ActiveLaws) -> RunInpu
     """The inputs with the values of laws, which are computed after the others."""
     function, n_arguments = laws.function(inputs.function, inputs.n_arguments), 4 if laws.description.states else 3
     controls = (*inputs.controls, *laws.controls(module))
-    return RunInputs(inputs.compiled, function, n_arguments, controls, laws, inputs, held=(*inputs.held, *laws.held))
+    held, changes = (*inputs.held, *laws.held), inputs.changes
+    return RunInputs(inputs.compiled, function, n_arguments, controls, laws, inputs, held=held, changes=changes)
 
 
 def of_scalars(module: Evaluator, description: Description, scalars: Sequence[Scalar]) -> RunInputs:
@@ -190,7 +201,8 @@ def of_scalars(module: Evaluator, description: Description, scalars: Sequence[Sc
         def evaluate(*arguments: Any) -> list[float]:
             return [float(function(*arguments[:count])) for function, count in functions]
 
-        return RunInputs(module.Inputs.python(evaluate, max(counts)), evaluate, max(counts))
+        changes = Changes(tuple(filter(is_polynomial, scalars)))
+        return RunInputs(module.Inputs.python(evaluate, max(counts)), evaluate, max(counts), changes=changes)
     if any(map(is_polynomial, scalars)):
         return _piecewise(module, combined(scalars, names), description)
     return _constant(module, scalars)
@@ -237,6 +249,7 @@ def count_arguments(function: Callable[..., Any], what: str, has_states: bool) -
 def _scalar(value: Any, name: str) -> Scalar:
     """One input as a number, a polynomial of one value, or a callable."""
     what = f"input {name}"
+    value = value.function if isinstance(value, Signal) else value
     polynomial = table(value, what) if type(value) is tuple else from_scipy(value, what)
     if polynomial is not None:
         if polynomial.c.shape[2] != 1:

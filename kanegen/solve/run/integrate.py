@@ -61,6 +61,7 @@ def integrate(problem: Problem, start: RunStart, t1: float, options: Options) ->
             modes=start_modes(module, options.modes),
             projection=problem.projected,
             control=problem.controls,
+            instants=problem.inputs.changes.instants((t0, t1), options.rtol),
         )
     if problem.momenta is not None:
         problem.momenta.to_speeds(result)

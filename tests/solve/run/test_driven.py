@@ -75,7 +75,7 @@ def random_run(rng: np.random.Generator) -> None:
             (0.0, 25.0),
             start[:1],
             start[1:],
-            (lambda t: [float(drive(t))]) if as_input else None,
+            (lambda t: [drive(t)]) if as_input else None,
             method=method,
             rtol=rtol,
             atol=1e-2 * rtol,
