@@ -14,7 +14,7 @@ import pytest
 import sympy as sm
 from fmus import VERSIONS, Fmu
 from state_models import point_mass
-from switching import FORCES, driven, reference, t
+from switching import FORCES, driven, reference, t, x
 
 import kanegen as kg
 
@@ -46,15 +46,15 @@ def test_nothing_that_begins_later_is_stepped_over(name: str, version: str, fmpy
 
 
 @contextmanager
-def exchange(fmpy: ModuleType, fmu: Fmu, stop: float | None) -> Iterator[Any]:
+def exchange(fmpy: ModuleType, fmu: Fmu, stop: float | None, start: float = 0.0) -> Iterator[Any]:
     """An instance for model exchange, in event mode at the start."""
     description = fmpy.read_model_description(str(fmu.path))
     made = fmpy.instantiate_fmu(str(fmu.folder), description, "ModelExchange")
     if fmu.version == "2.0":
-        made.setupExperiment(startTime=0.0, stopTime=stop)
+        made.setupExperiment(startTime=start, stopTime=stop)
         made.enterInitializationMode()
     else:
-        made.enterInitializationMode(startTime=0.0, stopTime=stop)
+        made.enterInitializationMode(startTime=start, stopTime=stop)
     made.exitInitializationMode()
     yield made
     made.terminate()
@@ -168,3 +168,40 @@ def test_every_method_of_the_co_simulation_stops(method: str, fmpy: ModuleType, 
         str(fmu.path), stop_time=T1, output_interval=T1, start_values=options, fmi_type="CoSimulation", output=["x"]
     )
     assert result["x"][-1] == pytest.approx(reference("pulse", T1)[0], abs=1e-6)
+
+
+def test_a_body_at_rest_on_its_guard_and_a_step_of_length_zero(fmpy: ModuleType, tmp_path: Path) -> None:
+    """At rest at x = 0, where the guard is zero: no event, no error."""
+    start = {"initial": {"x": 0.0, "v": 0.0}, "parameters": {"m": 1.0}}
+    model = point_mass("rests", 0, events=[kg.Event("here", x)], **start)
+    fmu = exported(model, tmp_path / "x.fmu", method="dopri5")
+    for kind in ("CoSimulation", "ModelExchange"):
+        row = fmpy.simulate_fmu(str(fmu.path), stop_time=2.0, fmi_type=kind, output=["x", "event.here.count"])[-1]
+        assert (row["x"], row["event.here.count"]) == (0.0, 0), kind
+    made = fmpy.instantiate_fmu(str(fmu.folder), fmpy.read_model_description(str(fmu.path)), "CoSimulation")
+    made.setupExperiment(startTime=0.0)
+    made.enterInitializationMode()
+    made.exitInitializationMode()
+    made.doStep(0.0, 0.0)
+    assert made.getReal(fmu.references("x")) == [0.0]
+    made.terminate()
+    made.freeInstance()
+
+
+def test_at_the_time_of_this_century(fmpy: ModuleType, tmp_path: Path) -> None:
+    """A force from t0 + 1 s on moves 1 kg by 1/2 m until t0 + 2 s; one rounding of the time is 2e-7 s."""
+    t0 = 1.7e9
+    force = sm.Piecewise((0, t < t0 + 1), (1, True))
+    model = point_mass("late", force, initial={"t": t0, "x": 0.0, "v": 0.0}, parameters={"m": 1.0})
+    fmu = exported(model, tmp_path / "x.fmu", method="dopri5")
+    made = fmpy.instantiate_fmu(str(fmu.folder), fmpy.read_model_description(str(fmu.path)), "CoSimulation")
+    made.setupExperiment(startTime=t0)  # fmpy.simulate_fmu takes t0 and t0 + 2 s for equal
+    made.enterInitializationMode()
+    made.exitInitializationMode()
+    for k in range(4):
+        made.doStep(t0 + k / 2, 0.5)
+    assert made.getReal(fmu.references("x"))[0] == pytest.approx(0.5, abs=1e-5)
+    made.terminate()
+    made.freeInstance()
+    with exchange(fmpy, fmu, t0 + 2, start=t0) as made:
+        assert next_time(made) == t0 + 1
