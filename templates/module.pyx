@@ -94,6 +94,7 @@ include "module_contacts.pxi"
 {% endif %}
 include "module_run.pxi"
 include "module_integrate.pxi"
+include "module_switches.pxi"
 {% if has.events %}
 include "module_hybrid.pxi"
 {% endif %}

@@ -13,6 +13,10 @@ int kg_module_switches_open(kg_switches *switches, const kg_model *model, const 
   return kg_switches_open(switches, model, p, work);
 }
 
+int kg_module_switches_next(kg_switches *switches, kg_real t, kg_real direction, kg_real t_limit, kg_real *next) {
+  return kg_switches_next(switches, t, direction, t_limit, next);
+}
+
 const char *kg_module_record_name(int kind) { return kg_record_name(kind); }
 
 size_t kg_module_work(int method, int n) { return kg_stepper_work(method, n); }

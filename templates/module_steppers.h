@@ -13,6 +13,7 @@ int kg_module_method_is_implicit(int method);
 int kg_module_method_is_adaptive(int method);
 size_t kg_module_switches_work(const kg_model *model);
 int kg_module_switches_open(kg_switches *switches, const kg_model *model, const kg_real *p, kg_real *work);
+int kg_module_switches_next(kg_switches *switches, kg_real t, kg_real direction, kg_real t_limit, kg_real *next);
 const char *kg_module_record_name(int kind);
 size_t kg_module_work(int method, int n);
 int kg_module_run_begin(kg_run *run, kg_real t0, const kg_real *y0, kg_real t_end);

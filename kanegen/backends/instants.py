@@ -98,7 +98,8 @@ class Instants:
                 return int(np.searchsorted(levels, a)) if levels else floor(a)
 
             for start, end in pairwise(self._samples(k, low, high)):
-                yield from _changes(place, start, end)
+                # A change at the start, where rounding decides on the side, is no instant of the run.
+                yield from (time for time in _changes(place, start, end) if time - low > _EPS * (high - low))
 
     def _samples(self, k: int, low: float, high: float) -> Iterator[float]:
         t, longest = low, (high - low) / _PIECES

@@ -461,6 +461,13 @@ class Interpreted:
         run.follow(METHODS[method], ode, t1, next_stop)
         return run.outcome(controls, (len(self.COORDINATES), run.y.size - len(self.STATES)))
 
+    def switching_times(self, prepared: Values, t0: float, t1: float) -> Array:
+        """The times (n,) between ``t0`` and ``t1``, in this direction, at which functions of time switch."""
+        known, times, t = self._instants(prepared, (t0, t1), None), list[float](), t0
+        while (t := known.begin(t)) != t1:
+            times.append(t)
+        return np.array(times)
+
     def _instants(self, prepared: Values, span: tuple[float, float], times: Array | None) -> Instants:
         """The instants at which the model and the inputs are known to jump or to have kinks."""
         arguments = {"q": (), "u": (), "r": (), "p": prepared.parameters.tolist(), "g": prepared.gains.tolist()}

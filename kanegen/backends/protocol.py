@@ -175,6 +175,9 @@ class Evaluator(Protocol):
     ) -> Any:
         """Integrate a right-hand side; returns a ``RunResult`` with all results, also of a run that stopped early."""
 
+    def switching_times(self, prepared: Any, t0: float, t1: float) -> Array:
+        """The times (n,) between ``t0`` and ``t1``, in this direction, at which functions of time switch."""
+
     def interpolate(self, t_old: Any, h: Any, coefficients: Any, times: Any) -> Array:
         """States (n_t, n) at ``times`` from the dense output of a run."""
 

@@ -172,6 +172,7 @@ def step_of(
             "locates events"
         )
     project, notes = _projection(options, stabilized, ui, description)
+    notes = (*notes, *_switching(ui))
     projections = 0 if project is None else asked or PROJECTIONS
     if chosen.name == MOREAU_JEAN:
         contacts = TimeStepping.of(options.iterations, ui, description)
@@ -205,6 +206,17 @@ def _problems(description: Description) -> list[str]:
         names = ", ".join(contact.name for contact in description.contacts.table)
         problems.append(f"it has the contacts {names}, which need method={MOREAU_JEAN!r}")
     return problems
+
+
+def _switching(ui: Interface) -> tuple[str, ...]:
+    """What steps of a fixed size do not do for a model with functions of time that switch."""
+    if ui.evaluation("switches") is None:
+        return ()
+    return (
+        "A step does not end where a function of time in the model jumps or has a kink (see the function switches): it "
+        "then has an error of the order of dt, or of dt^2 at a kink. Values that jump can be inputs, which are "
+        "constant during a step.",
+    )
 
 
 def _projection(

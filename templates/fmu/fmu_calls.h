@@ -145,6 +145,7 @@ static inline int fmu_setup(fmu_instance *instance, int has_tolerance, kg_real t
   }
   d->t = start;
   d->t_stop = has_stop && d->cosimulation ? stop : start + FMU_FAR;
+  d->ahead = has_stop ? stop - start : FMU_AHEAD;
   if (has_tolerance) {
     d->options[FMU_RTOL] = tolerance;
   }

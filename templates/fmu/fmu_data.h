@@ -21,6 +21,9 @@ enum { FMU_CREATED, FMU_INITIALIZING, FMU_EVENT, FMU_CONTINUOUS, FMU_STEPPING, F
 /* The end of a run whose end is not known, s after its start. */
 #define FMU_FAR KG_C(1e9)
 
+/* How far ahead instants that must be searched for are searched if the end is not known, s. */
+#define FMU_AHEAD KG_C(1.0)
+
 typedef struct {
   int cosimulation;
   int phase;
@@ -32,6 +35,7 @@ typedef struct {
   kg_real options[FMU_N_OPTIONS];
   kg_real t;
   kg_real t_stop;    /* the end of the experiment, or FMU_FAR s after its start */
+  kg_real ahead;     /* length of the experiment, or FMU_AHEAD */
   const kg_model *model;
   const kg_function *rhs;
   int n;             /* length of y */
@@ -41,6 +45,8 @@ typedef struct {
   kg_clock clocks[FMU_N_CLOCKS + 1];
   int law_taken[FMU_N_CLOCKS + 1];
   int law_acting[FMU_N_CLOCKS + 1];
+  kg_instants instants;
+  kg_switches switches;
 #if FMU_EVENTS
   kg_impulse_rows rows;
   kg_hybrid hybrid;
@@ -61,6 +67,7 @@ typedef struct {
   kg_real *atol;
   kg_real *stepping;  /* work of the stepper */
   kg_real *samples;   /* of the laws: clock, sample, law */
+  kg_real *switching; /* work of the switches */
   kg_real *forces;    /* multipliers of the contact rows */
   kg_real *guards;
   kg_real *settled;   /* guards after the last event or step without event */
@@ -130,12 +137,12 @@ static inline size_t fmu_place(fmu_data *d, char *memory) {
   const kg_model *m = d->model;
   const size_t n = (size_t)d->n, g = (size_t)fmu_guards_count(m);
   kg_real **const arrays[] = {&d->y, &d->rates, &d->r, &d->p, &d->values, &d->work, &d->state, &d->rtol, &d->atol,
-                              &d->stepping, &d->samples, &d->forces, &d->guards, &d->settled, &d->slopes,
-                              &d->jacobian};
+                              &d->stepping, &d->samples, &d->switching, &d->forces, &d->guards, &d->settled,
+                              &d->slopes, &d->jacobian};
   const size_t sizes[] = {n, n, (size_t)(m->n_r + m->n_hidden) + 1, (size_t)m->n_prepared + 1,
                           (size_t)fmu.n_values + 1, (size_t)fmu_largest_work(m), n, n, n, fmu_largest_stepping(d->n),
                           (size_t)FMU_N_CLOCKS * (size_t)fmu.n_waiting * (size_t)fmu.n_laws + 1,
-                          (size_t)m->n_rows + 1, g + 1, g + 1, fmu_slopes_length(d), fmu_jacobian_length(d)};
+                          kg_switches_work(m) + 1, (size_t)m->n_rows + 1, g + 1, g + 1, fmu_slopes_length(d), fmu_jacobian_length(d)};
   size_t total = (sizeof *d + 15) / 16 * 16;
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
     *arrays[i] = memory ? (kg_real *)(void *)(memory + total) : NULL;
@@ -217,6 +224,7 @@ static inline void fmu_reset(fmu_data *d, size_t size, int cosimulation) {
   d->method = fmu.method;
   d->t = fmu.t;
   d->t_stop = fmu.t + FMU_FAR;
+  d->ahead = FMU_AHEAD;
   memcpy(d->options, fmu.options, sizeof d->options);
   memcpy(d->y, fmu.y, (size_t)d->n * sizeof *d->y);
   memcpy(d->r, fmu.r, (size_t)m->n_r * sizeof *d->r);

@@ -67,7 +67,7 @@ static inline kg_real fmu_next_time(const fmu_data *d) { return kg_hybrid_next_s
 
 /* Reacts to the events that are due, and to inputs and parameters that were set. */
 static inline int fmu_react(fmu_data *d) {
-  const int changed = d->changed || d->run.n_clocks > 0;
+  const int changed = d->changed || kg_run_has_stops(&d->run);
   int count = fmu_find_events(d);
   for (int m = 0; m < d->model->n_contacts; ++m) { /* accumulation points of impacts are time events */
     count += count >= 0 && d->hybrid.bounces[m].rests && !(d->hybrid.bounces[m].t_rest > d->t);
@@ -116,10 +116,14 @@ typedef struct {
 static inline int fmu_update(fmu_data *d, fmu_outcome *outcome) {
   int status = KG_OK;
   fmu_prepare(d);
-  fmu_present(d);
-  if (d->run.n_clocks > 0) {
-    status = kg_run_sample(&d->run, d->t, d->y);
+  if (d->run.instants) {
+    d->run.t_end = fmu_horizon(d);
+    status = d->changed ? fmu_find_switches(d) : KG_OK;
   }
+  if (status >= 0 && kg_run_has_stops(&d->run)) {
+    status = kg_run_stop(&d->run, d->t, d->y);
+  }
+  fmu_present(d);
   status = status < 0 ? status : fmu_react(d);
   d->changed = 0;
   outcome->terminated = status == KG_TERMINATED;

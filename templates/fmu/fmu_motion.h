@@ -90,6 +90,10 @@ static inline void fmu_prepare(fmu_data *d) {
   }
 }
 
+/* The time at which functions are evaluated: at an instant at which the model switches, before it until the step or the
+ * time event there is over, and after it from then on. */
+static inline kg_real fmu_time(const fmu_data *d) { return kg_instants_inside(d->run.instants, d->t); }
+
 /* The present y' and multipliers of the contacts, in the present modes. */
 static inline int fmu_evaluate_rates(fmu_data *d) {
   int status;
@@ -105,7 +109,7 @@ static inline int fmu_evaluate_rates(fmu_data *d) {
     memcpy(d->forces, d->hybrid.contacts.lambda, (size_t)d->model->n_rows * sizeof *d->forces);
   }
 #else
-  status = fmu_rhs(d, d->t, d->y, d->rates);
+  status = fmu_rhs(d, fmu_time(d), d->y, d->rates);
 #endif
   d->has_rates = status >= 0;
   return status;
@@ -116,6 +120,7 @@ static inline int fmu_evaluate_function(fmu_data *d, int index) {
   const kg_function *f = kg_find_function(d->model, fmu.functions[index].name);
   kg_real *hidden = d->r + d->model->n_r;
   const size_t size = (size_t)d->model->n_rows * sizeof *hidden;
+  const kg_real t = fmu_time(d);
   int status = KG_OK;
   if (d->fresh[index]) {
     return KG_OK;
@@ -125,11 +130,11 @@ static inline int fmu_evaluate_function(fmu_data *d, int index) {
     status = fmu_evaluate_rates(d);
   }
   if (status >= 0) {
-    status = fmu_fill_inputs(d, d->t, d->y, d->y, d->r);
+    status = fmu_fill_inputs(d, t, d->y, d->y, d->r);
   }
   if (status >= 0) {
     memcpy(hidden, d->forces, size);
-    status = f->evaluate(d->t, d->y, d->y + d->model->n_q, d->r, d->p, d->work, d->values + fmu.functions[index].first);
+    status = f->evaluate(t, d->y, d->y + d->model->n_q, d->r, d->p, d->work, d->values + fmu.functions[index].first);
     memset(hidden, 0, size);
   }
   d->fresh[index] = status >= 0;
@@ -205,6 +210,41 @@ static inline void fmu_open_projection(fmu_data *d) {
 #else
 static inline void fmu_open_projection(fmu_data *d) { (void)d; }
 #endif
+
+/* -- instants at which the model switches ---------------------------------------------------------------------- */
+
+/* Where the search for the next instant ends. Those of curved switches are found by sampling, which goes `ahead` only. */
+static inline kg_real fmu_horizon(const fmu_data *d) {
+  for (int i = 0; i < d->model->n_switches; ++i) {
+    if (d->model->switches[i].shape == KG_SWITCH_CURVED) {
+      return d->t + d->ahead;
+    }
+  }
+  return d->t_stop;
+}
+
+/* Prepares the search for the present parameters. */
+static inline int fmu_find_switches(fmu_data *d) {
+  const int status = kg_switches_open(&d->switches, d->model, d->p, d->switching);
+  d->switches.longest = d->ahead / KG_SWITCH_SAMPLING;
+  return status;
+}
+
+/* Fixed steps of the co-simulation do not end at instants between their multiples, as in Python. */
+static inline int fmu_open_instants(fmu_data *d) {
+  int status;
+  if (d->model->n_switches == 0 || (d->cosimulation && !kg_get_method(fmu.methods[d->method]).adaptive)) {
+    return KG_OK;
+  }
+  memset(&d->instants, 0, sizeof d->instants);
+  d->instants.switches = &d->switches;
+  d->instants.direction = KG_C(1.0);
+  d->run.instants = &d->instants;
+  status = fmu_find_switches(d);
+  status = status < 0 ? status : kg_instants_pass(&d->instants, d->t, fmu_horizon(d));
+  kg_run_find_stop(&d->run);
+  return status;
+}
 
 /* -- the start ------------------------------------------------------------------------------------------------ */
 
@@ -300,6 +340,7 @@ static inline int fmu_start(fmu_data *d) {
     d->clocks[k].delay = fmu.clocks[k][1];
   }
   status = kg_run_begin(&d->run, d->t, d->y, d->t_stop);
+  status = status < 0 ? status : fmu_open_instants(d);
   status = status < 0 ? status : fmu_start_stepper(d, &options);
   d->changed = 0;
   d->unsettled = status < 0;

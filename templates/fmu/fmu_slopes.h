@@ -61,7 +61,7 @@ static inline int fmu_add_product(fmu_data *d, const char *prefix, const char *a
   if (f == NULL) {
     return KG_INVALID_ARGUMENT;
   }
-  status = f->evaluate(d->t, d->y, d->y + d->model->n_q, d->r, d->p, d->work, d->jacobian);
+  status = f->evaluate(fmu_time(d), d->y, d->y + d->model->n_q, d->r, d->p, d->work, d->jacobian);
   for (int i = 0; i < f->rows && status >= 0; ++i) {
     out[i] += kg_dot(n, d->jacobian + i * (ptrdiff_t)n, direction);
   }
@@ -111,7 +111,7 @@ static inline int fmu_exact(fmu_data *d, const fmu_slope *s, int needs) {
   if ((needs & FMU_NEEDS_VALUES) || (needs & FMU_NEEDS_OUTPUTS && along_parameters) || fmu_has_contact_forces(d)) {
     return KG_INVALID_ARGUMENT;
   }
-  status = fmu_fill_inputs(d, d->t, d->y, d->y, d->r);
+  status = fmu_fill_inputs(d, fmu_time(d), d->y, d->y, d->r);
   status = status < 0 ? status : fmu_slope_inputs(d, s);
   if (status >= 0 && (needs & FMU_NEEDS_RATES)) {
     status = fmu_add_slopes(d, s, "jacobian_", s->laws, s->rates);

@@ -26,13 +26,17 @@ static inline kg_real fmu_target(const fmu_data *d, kg_real target) {
 static inline int fmu_aim(fmu_data *d, kg_real target) {
   kg_run *run = &d->run;
   kg_stepper *s = &d->stepper;
-  const int changed = d->changed || run->n_clocks > 0;
+  const int changed = d->changed || kg_run_has_stops(run);
+  int status = d->changed && run->instants ? fmu_find_switches(d) : KG_OK;
   d->changed = 0;
-  if (changed && run->renew) {
-    const int status = run->renew(run->host);
-    if (status < 0) {
-      return status;
-    }
+  if (status >= 0 && changed && run->renew) {
+    status = run->renew(run->host);
+  }
+  if (status >= 0 && run->instants) {
+    status = kg_instants_pass(run->instants, s->t, target);
+  }
+  if (status < 0) {
+    return status;
   }
   run->t_end = target;
   kg_run_find_stop(run);

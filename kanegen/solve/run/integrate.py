@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, cast
 
+import numpy as np
+
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
@@ -334,6 +336,33 @@ class Integrable(Evaluation):
         """
         values = self.parameters, self.initial
         return inverse_dynamics(self._functions, values, path, times, r, q0, path_tolerance)
+
+    def switching_times(self, t_span: tuple[float, float] | float, r: Any = None, *, rtol: float = RTOL) -> Array:
+        """Compute the times (n,) at which what is known in time jumps or has a kink, in the direction of ``t_span``.
+
+        :meth:`integrate` ends steps there. An integrator of other software does not know that a force begins, and may
+        step over it: let it integrate from one of these times to the next (docs/integration.md).
+
+        Parameters
+        ----------
+        t_span
+            As for :meth:`integrate`. The start and the end are not among the times.
+        r
+            Inputs as for :meth:`integrate`. Breakpoints of tables and splines are among the times if they matter for a
+            run with the relative tolerance ``rtol``.
+
+        Raises
+        ------
+        SolveError
+            For wrong arguments, and where a function of time that switches something has no value.
+        """
+        t0, t1 = span_of(t_span, self._start_time)
+        own = self.extension.module.switching_times(self._functions.prepared, t0, t1)
+        of_inputs = None if r is None else self._run_inputs(r).changes.instants((t0, t1), rtol)
+        if of_inputs is None:
+            return own
+        times: Array = np.union1d(own, of_inputs)
+        return times if t1 >= t0 else times[::-1].copy()
 
     def low_level_callable(self, r: Any = None) -> Any:
         """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void *)``.
