@@ -132,6 +132,7 @@ cdef extern from "module_steppers.h" nogil:
         double *y
         double *dense
         int rhs_status
+    double kg_stepper_time_difference(const kg_stepper *) noexcept nogil
     const char *kg_module_method_name(int)
     bint kg_module_method_is_implicit(int)
     bint kg_module_method_is_adaptive(int)

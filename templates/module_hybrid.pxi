@@ -103,10 +103,10 @@ cdef class HybridRun(Run):
         return 0
 
 {% if has.implicit_methods %}
-    cdef int linearize(self, str method, double direction) except -1:
+    cdef int linearize(self, str method) except -1:
         """Provide the compiled Jacobian, if there is one, for open contacts; closed contacts use differences."""
         if {"jacobian_q", "jacobian_u", "jacobian_t"} | ({"jacobian_s"} if N_S else set()) <= FUNCTIONS.keys():
-            Run.linearize(self, method, direction)
+            Run.linearize(self, method)
         return 0
 
 {% endif %}

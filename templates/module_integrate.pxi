@@ -51,7 +51,7 @@ def integrate(
         _project_as(run, projection)
 {% if has.implicit_methods %}
     if kg_module_method_is_implicit(options.method):
-        run.linearize(method, 1.0 if end >= start else -1.0)
+        run.linearize(method)
 {% endif %}
     if dense:
         run.keep_dense_output(kg_module_dense_rows(options.method))

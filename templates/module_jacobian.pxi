@@ -14,7 +14,7 @@ cdef struct Slopes:
     const kg_function *law_in_u
     const kg_function *law_in_s  # NULL: no states
     const kg_function *law_in_t
-    double direction  # of the run, in which differences in time are taken
+    const kg_stepper *stepper  # whose steps differences in time must suit
     double *memory
     double *block  # one Jacobian before its columns are copied
     double *work
@@ -23,7 +23,7 @@ cdef struct Slopes:
     double *law_block
 
 
-cdef int _open_slopes(Slopes *s, Function function, str method, double direction) except -1:
+cdef int _open_slopes(Slopes *s, Function function, str method, const kg_stepper *stepper) except -1:
     """Find the Jacobians of a right-hand side and allocate memory; ``method`` is named in messages."""
     cdef size_t size, entries = 0
     if function.name not in ("rhs", "rhs_stabilized"):
@@ -52,7 +52,7 @@ cdef int _open_slopes(Slopes *s, Function function, str method, double direction
     s.memory = <double *>malloc((size + work + 2 * function.n_out + entries + 1) * sizeof(double))
     if s.memory == NULL:
         raise MemoryError
-    s.block, s.state, s.direction = s.memory, s.memory + size, direction
+    s.block, s.state, s.stepper = s.memory, s.memory + size, stepper
     s.rates = s.state + function.n_out
     s.law_block = s.rates + function.n_out
     s.work = s.law_block + entries
@@ -189,7 +189,7 @@ cdef int _slope_in_time(
     Evaluation *e, double t, const double *y, const double *dydt, int n, double *dfdt
 ) noexcept nogil:
     """df/dt including the change of the inputs, whose derivatives are unknown, as a difference quotient."""
-    cdef double later = t + (<Slopes *>e.slopes).direction * sqrt(2.2e-16 * max(1e-5, fabs(t)))
+    cdef double later = t + kg_stepper_time_difference((<Slopes *>e.slopes).stepper)
     cdef int status = _right_hand_side(e, later, y, dfdt)
     cdef int i
     if status < 0:

@@ -160,9 +160,9 @@ cdef class Run:
         free(h.places.data)
 
 {% if has.implicit_methods %}
-    cdef int linearize(self, str method, double direction) except -1:
-        """Provide the Jacobian for an implicit method; ``direction`` is the sign of the steps."""
-        _open_slopes(&self.slopes, self.function, method, direction)
+    cdef int linearize(self, str method) except -1:
+        """Provide the Jacobian for an implicit method."""
+        _open_slopes(&self.slopes, self.function, method, &self.stepper)
         self.evaluation.slopes = &self.slopes
         self.ode.jacobian = _jacobian
         return 0

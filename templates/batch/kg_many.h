@@ -167,17 +167,18 @@ static void kg_group_output(const kg_ode *ode, kg_lanes t_new, kg_lanes h, kg_ma
   }
 }
 
-/* Counts steps that hardly change t: kg_stepper_is_short() and kg_stepper_watch(). */
+/* Counts steps that lead nowhere: kg_stepper_is_short() and kg_stepper_watch(). */
 static void kg_group_watch(const kg_many *m, kg_group *g, kg_lanes t_new, kg_lanes h, kg_mask accepted) {
-  const kg_lanes limit = KG_SHORT_ROUNDINGS * KG_EPSILON, size = KG_ABS(h);
-  const kg_lanes elapsed = KG_ABS(t_new - KG_SPREAD(m->t_start)), span = KG_SPREAD(fabs(m->t_end - m->t_start));
-  kg_mask is_short = size <= limit * KG_MAX(KG_ABS(t_new), elapsed);
-  const kg_mask doubtful = ~is_short & (size <= limit * span) & (size <= KG_SHORT_FRACTION * g->longest);
-  if (kg_any(accepted & doubtful)) {
+  const kg_lanes size = KG_ABS(h), span = KG_SPREAD(fabs(m->t_end - m->t_start));
+  const kg_lanes age = KG_MAX(KG_ABS(t_new), KG_ABS(t_new - KG_SPREAD(m->t_start)));
+  kg_mask is_short = size <= KG_SHORT_ROUNDINGS * KG_EPSILON * KG_MAX(age, span);
+  is_short &= size <= KG_SHORT_FRACTION * g->longest;
+  is_short |= size <= KG_LOST_ROUNDINGS * KG_EPSILON * age;
+  if (kg_any(accepted & is_short)) {
     for (int i = 0; i < KG_N; ++i) {
       g->scratch[i] = g->y_new[i] - g->y[i];
     }
-    is_short |= doubtful & (kg_group_norm(g, g->scratch, g->y_new) <= KG_C(1.0));
+    is_short &= kg_group_norm(g, g->scratch, g->y_new) <= KG_C(1.0);
   }
   g->short_steps = kg_mask_select(accepted, is_short & (g->short_steps + 1), g->short_steps);
   g->obstacle = kg_mask_select(accepted & ~is_short, KG_ALL(KG_STEP_COLLAPSED), g->obstacle);

@@ -229,10 +229,11 @@ static inline int kg_finder_before(const kg_finder *f, int i, kg_real place) {
   return found->turn >= KG_C(0.0) && place < until ? -f->side[i] : f->side[i];
 }
 
-/* Marks the guards that have their event at the present state of the run, at this place of the step: the first one,
+/* Marks the guards that have their event at the present state of the run, at this place of the step of this length: the first one,
  * those that are zero too, and those that have crossed zero, even if they do so later on the dense output. `side`
  * becomes the sign before. */
-static inline void kg_finder_mark(kg_finder *f, const kg_stepper *s, int first, kg_real place) {
+static inline void kg_finder_mark(kg_finder *f, const kg_stepper *s, int first, kg_real place, kg_real length) {
+  const kg_real blur = KG_FINDER_ROUNDING * KG_ABS(s->t / length);
   for (int i = 0; i < f->n; ++i) {
     const kg_found *found = &f->found[i];
     const int before = kg_finder_before(f, i, place), counts = kg_finder_counts(f, s, i, -before);
@@ -245,6 +246,10 @@ static inline void kg_finder_mark(kg_finder *f, const kg_stepper *s, int first, 
       f->fired[i] = KG_CROSSING;
     }
     f->side[i] = !f->fired[i] && value < -kg_finder_noise(f, i) ? -before : before;
+    if (f->fired[i] && found->b > found->a) {
+      /* It is zero to within the rounding of its time, by its slope on the dense output. */
+      f->rounding[i] = KG_MAX(f->rounding[i], blur * KG_ABS(found->gb - found->ga) / (found->b - found->a));
+    }
   }
 }
 
@@ -297,7 +302,7 @@ static inline int kg_finder_locate(kg_finder *f, kg_stepper *s, int (*adjust)(vo
   }
   f->g_complete = 1;
   status = kg_finder_units(f, s, s->t, s->y, f->g, f->any_costly);
-  kg_finder_mark(f, s, first, (t - t_old) / h);
+  kg_finder_mark(f, s, first, (t - t_old) / h, h);
   return status < 0 ? status : KG_AT_EVENT;
 }
 

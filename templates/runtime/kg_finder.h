@@ -212,9 +212,9 @@ static inline int kg_finder_start(kg_finder *f, const kg_stepper *s) {
 }
 
 /* The side of guard i after an event, a stop or a jump, where its value is after[i]. Returns whether the jump makes it
- * cross zero, which is an event of its own. */
+ * cross zero, which is an event of its own. start[i]: what counted as zero before. */
 static inline int kg_finder_land(kg_finder *f, const kg_stepper *s, int i, const kg_real *after) {
-  const kg_real noise = kg_finder_noise(f, i);
+  const kg_real noise = KG_MAX(f->start[i], kg_finder_noise(f, i));
   const int before = f->side[i], fired = f->fired[i];
   int sign = kg_finder_sign(after[i], noise);
   if (f->rules[i] >= KG_CONDITION) {
@@ -245,6 +245,7 @@ static inline int kg_finder_restart(kg_finder *f, const kg_stepper *s) {
   int status = kg_finder_evaluate(f, s->t, s->y, 1, f->scratch), moved = 0, again = 0;
   for (int i = 0; i < f->n && status == KG_OK; ++i) {
     moved = moved || (f->rules[i] < KG_CONDITION && f->scratch[i] != f->g[i]);
+    f->start[i] = kg_finder_noise(f, i); /* before the jump */
   }
   if (moved) {
     status = kg_finder_units(f, s, s->t, s->y, f->scratch, 1);

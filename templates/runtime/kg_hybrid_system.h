@@ -201,15 +201,16 @@ static inline int kg_hybrid_rhs(void *context, kg_real time, const kg_real *y, k
 static inline int kg_hybrid_difference(kg_hybrid *h, kg_real t, const kg_real *y, const kg_real *dydt, int component,
                                        kg_real *quotient) {
   const int n = kg_hybrid_size(h);
-  const kg_real x = component < 0 ? t : y[component];
-  const kg_real step = KG_SQRT(KG_EPSILON * KG_MAX(KG_ABS(x), KG_C(1e-5)));
+  const kg_real moved = component < 0 ? t + kg_stepper_time_difference(h->stepper) : t;
+  const kg_real size = component < 0 ? KG_C(0.0) : KG_MAX(KG_ABS(y[component]), KG_C(1e-5));
+  const kg_real step = component < 0 ? moved - t : KG_SQRT(KG_EPSILON * size);
   int status;
   memcpy(h->state, y, (size_t)n * sizeof *y);
   if (component >= 0) {
     h->state[component] += step;
   }
   ++h->stepper->statistics.evaluations;
-  status = kg_hybrid_rhs(h, component < 0 ? t + step : t, h->state, quotient);
+  status = kg_hybrid_rhs(h, moved, h->state, quotient);
   for (int i = 0; i < n && status >= 0; ++i) {
     quotient[i] = (quotient[i] - dydt[i]) / step;
   }

@@ -4,11 +4,12 @@
 
 #include "kg_base.h"
 
-/* So many steps in a row that hardly change t end a run. */
+/* So many steps in a row that change neither t nor the state notably end a run. */
 #define KG_SHORT_STEPS 500
 /* Such a step has at most so many roundings of t, ... */
+#define KG_LOST_ROUNDINGS KG_BY_PRECISION(1e2, 1e1)
+/* ... or so many of t or the span, where it is at most this fraction of the longest trial step. */
 #define KG_SHORT_ROUNDINGS KG_BY_PRECISION(1e4, 1e1)
-/* ... or of the span, where it is at most this fraction of the longest trial step. */
 #define KG_SHORT_FRACTION KG_C(1e-3)
 /* The least first step, in roundings of t or of the span; and its limit where the span is long. */
 #define KG_SHORT_FIRST_STEP KG_BY_PRECISION(1e5, 1e2)

@@ -99,6 +99,12 @@ static inline kg_real kg_stepper_norm(const kg_stepper *s, const kg_real *x, con
   return KG_SQRT(sum / (kg_real)s->ode.n);
 }
 
+/* A difference in t for slopes in time: small compared with the next step, in which slopes can change, and large
+ * compared with the rounding of t. */
+static inline kg_real kg_stepper_time_difference(const kg_stepper *s) {
+  return s->direction * KG_SQRT(KG_EPSILON * s->h_next * KG_MAX(KG_ABS(s->t), s->h_next));
+}
+
 /* Magnitude of a first step from two evaluations (section II.4, starting step size). */
 static inline kg_real kg_stepper_first_step(kg_stepper *s) {
   const int n = s->ode.n;

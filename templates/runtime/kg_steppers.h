@@ -168,15 +168,14 @@ static inline int kg_stepper_reject(kg_stepper *s, kg_real size, int status, kg_
   return status == KG_OK ? KG_STEP_COLLAPSED : status;
 }
 
-/* Whether the last step hardly changes t: it is not longer than the rounding of t, or it is that short compared with
- * the span and with trial steps, and changes y by less than the tolerance. A step of a motion that is fast compared
- * with a long span is not short. */
+/* Whether the last step leads nowhere: it changes y by less than the tolerance, and is within the rounding of t, or
+ * near the rounding of t or of the span and that short compared with trial steps. A step that moves the state is not
+ * short, however large t is: the times of its stages are rounded, but its length is exact. */
 static inline int kg_stepper_is_short(kg_stepper *s) {
-  const kg_real limit = KG_SHORT_ROUNDINGS * KG_EPSILON, size = KG_ABS(s->h);
-  if (size <= limit * KG_MAX(KG_ABS(s->t), KG_ABS(s->t - s->t_start))) {
-    return 1;
-  }
-  if (size > limit * KG_ABS(s->t_end - s->t_start) || size > KG_SHORT_FRACTION * s->longest) {
+  const kg_real size = KG_ABS(s->h), age = KG_MAX(KG_ABS(s->t), KG_ABS(s->t - s->t_start));
+  const kg_real longest = KG_MAX(age, KG_ABS(s->t_end - s->t_start));
+  const int is_rounding = size <= KG_LOST_ROUNDINGS * KG_EPSILON * age;
+  if (!is_rounding && (size > KG_SHORT_ROUNDINGS * KG_EPSILON * longest || size > KG_SHORT_FRACTION * s->longest)) {
     return 0;
   }
   for (int i = 0; i < s->ode.n; ++i) {
@@ -185,7 +184,7 @@ static inline int kg_stepper_is_short(kg_stepper *s) {
   return kg_stepper_norm(s, s->scratch, s->y) <= KG_C(1.0);
 }
 
-/* Counts steps that hardly change t. Where the right-hand side fails beyond some state, steps can become so short
+/* Counts steps that lead nowhere. Where the right-hand side fails beyond some state, steps can become so short
  * that they change t but no longer y: without a limit the run would practically never end. */
 static inline void kg_stepper_watch(kg_stepper *s, int rejection) {
   if (!kg_stepper_is_short(s)) {

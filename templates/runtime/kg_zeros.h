@@ -276,7 +276,7 @@ static inline int kg_zeros_dip(kg_zeros *s, const kg_piece *piece, const kg_real
   const int side = s->side;
   kg_real place = piece->a + x * (piece->b - piece->a), g;
   int status;
-  if (expected > KG_C(2.0) * margin + s->unit) {
+  if (expected > KG_C(2.0) * margin + s->unit && !(final && s->rule == KG_ANY)) { /* it may be a kink */
     return KG_ZEROS_CLEAR;
   }
   if (!final && margin > KG_MAX(s->noise, s->unit / KG_C(8.0)) && expected > -KG_C(2.0) * margin) {

@@ -96,8 +96,8 @@ def _that_matter(x: Array, c: Array, rtol: float) -> Array:
     """The times that matter of one value, a polynomial with the breakpoints ``x`` (n + 1,) and coefficients (k, n).
 
     - A breakpoint at which the value jumps by more than ``rtol`` times its range.
-    - Turns: maxima and minima that stand out by more than that, of which the thousand largest. A step from one turn to
-      the next cannot miss what happens in between, because it sees the values at both of its ends.
+    - Turns: maxima and minima that stand out by more than that, and by more than the thousandth largest swing. A step
+      from one turn to the next cannot miss what happens in between, because it sees the values at both of its ends.
     - A breakpoint at which the slope changes by so much that a step over it is wrong: the triangle between the kink and
       the kinks beside it exceeds ``rtol`` times the range times a hundredth of the time. Smaller kinks are left to the
       step control.

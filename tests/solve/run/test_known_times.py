@@ -144,24 +144,25 @@ def test_a_fine_table_of_a_smooth_function_has_only_its_turns() -> None:
 @pytest.mark.parametrize("smooth", [False, True])
 def test_a_pulse_in_a_fine_table(width: float, smooth: bool) -> None:
     """Its peak is found, and the motion of a body at rest is right."""
-    t = np.union1d(np.linspace(0.0, END, 100_001), 12.0 + np.linspace(-width, width, 201))
+    t = np.linspace(0.0, END, 100_001)
+    t = np.union1d(t[np.abs(t - 12.0) > width], 12.0 + np.linspace(-width, width, 201))
     F = np.exp(-(((t - 12.0) / (0.2 * width)) ** 2)) if smooth else np.clip(1.0 - np.abs(t - 12.0) / width, 0.0, None)
-    F = np.where(F > 1e-12, F, 0.0)
+    F = np.where(np.abs(t - 12.0) < 0.999 * width, F, 0.0)
     assert np.abs(instants((t, F)) - 12.0).min() < 1e-3
     inside = np.flatnonzero(F)
-    chosen = np.unique(np.clip([0, *range(inside[0] - 1, inside[-1] + 2), t.size - 1], 0, t.size - 1))
+    chosen = [0, *range(inside[0] - 1, inside[-1] + 2), t.size - 1]
     drive = dm.table(t[chosen], F[chosen])
     solution = dm.driven().integrate((0.0, END), [0.0], [0.0], {"F": (t, F)})
     expected = Oscillator().move(drive, [0.0, 0.0], [0.0, 20.0, END])
     states = np.column_stack(solution([0.0, 20.0, END])[:2])
-    assert states == pytest.approx(expected, abs=1e-7 * np.abs(expected).max() + 1e-9)
+    assert states == pytest.approx(expected, abs=GLOBAL * 1e-8 * max(np.abs(expected).max(), 1e-2))
 
 
 def test_noise_leaves_the_largest_turns() -> None:
     rng = np.random.default_rng(0)
     t = np.linspace(0.0, 100.0, 100_001)
-    found = instants((t, np.sin(t) + 1e-6 * rng.normal(size=t.size)), 1e-8)
-    assert 900 <= found.size <= 1100
+    found = instants((t, np.sin(t) + 1e-3 * rng.normal(size=t.size)), 1e-5)
+    assert 32 <= found.size <= 1100
 
 
 def test_a_smooth_spline_has_only_its_turns() -> None:
