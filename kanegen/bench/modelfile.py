@@ -71,9 +71,25 @@ class ModelFile:
 
     def named_values(self) -> dict[str, Any]:
         """The start by name, and the inputs that the file gives; errors as for :meth:`named_start`."""
-        given = (self.initial or {}).get("r")
-        names = (item.name for item in self.model.inputs)
-        return {**({} if given is None else dict(zip(names, given, strict=True))), **self.named_start()}
+        return {**self.named_inputs(), **self.named_start()}
+
+    def named_inputs(self) -> dict[str, Any]:
+        """The inputs that the file gives by name: numbers or functions of time, as for ``integrate``.
+
+        Raises `ModelError` for a sequence of the wrong length.
+        """
+        given, names = (self.initial or {}).get("r"), [item.name for item in self.model.inputs]
+        if given is None:
+            return {}
+        if isinstance(given, Mapping):
+            return {symbol_name(key): value for key, value in given.items()}
+        values = list(given) if np.iterable(given) else [given]
+        if len(values) != len(names):
+            raise ModelError(
+                f'"r" of INITIAL in {self.path} has {len(values)} values; expected {len(names)}: {", ".join(names)}, '
+                "or a mapping from names to numbers, tables (times, values) and functions of time"
+            )
+        return dict(zip(names, values, strict=True))
 
 
 def read_model_file(path: Path, function: str = "model", options: Mapping[str, Any] | None = None) -> ModelFile:

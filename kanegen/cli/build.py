@@ -98,9 +98,7 @@ def emit(
     With --target, write functions for another program instead. Parameters, start and inputs are those of the model, of
     INITIAL in the file, and of the options.
     """
-    given = (file.initial or {}).get("r")
-    r = {} if given is None else dict(zip((item.name for item in file.model.inputs), given, strict=True))
-    values = {**r, **file.named_start(), **parameters, **start, **inputs}
+    values = {**file.named_values(), **parameters, **start, **inputs}
     emit_for(kind, file.model, directory, values=values, **options)
     for path in sorted(item for item in directory.rglob("*") if item.is_file()):
         print_line(f"{path}  ({path.stat().st_size} bytes)")

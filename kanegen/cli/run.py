@@ -35,7 +35,6 @@ from kanegen.paths import require_writable
 from kanegen.pipeline import build
 from kanegen.solve import Solution, Solver
 from kanegen.solve.feedback.closed_loop import own_inputs
-from kanegen.solve.inputs import run_inputs
 from kanegen.solve.solution.formats import FORMATS, checked, save
 from kanegen.solve.solution.overview import event_table
 from kanegen.solve.solution.tables import require
@@ -46,12 +45,12 @@ from kanegen.writing import written
 
 @dataclass(frozen=True)
 class _Motion:
-    """A finished integration with its inputs ``r`` (n_r,), None: the defaults, and the seconds that it took."""
+    """A finished integration, whether values of inputs were given, and the seconds that it took."""
 
     file: ModelFile
     solver: Solver
     solution: Solution
-    r: Any
+    has_inputs: bool
     build_seconds: float
     integrate_seconds: float
 
@@ -77,7 +76,7 @@ class _Motion:
         """The arguments (t, q, u, r, s) of the solver's functions at the ``k``-th time."""
         solution = self.solution
         s = solution.s[k] if self.solver.description.states else None
-        r = solution.inputs[k] if self.solver.description.laws else self.r
+        r = solution.inputs[k] if self.solver.description.laws or self.has_inputs else None
         return solution.t[k], solution.q[k], solution.u[k], r, s
 
 
@@ -196,27 +195,23 @@ class Start:
         values = by_name(self.values, known, "coordinate, speed or state")
         return {key: {name: values[name] for name in names if name in values} for key, names in groups.items()}
 
-    def inputs_of(self, solver: Solver, t: float, control: bool) -> tuple[Any, dict[str, Any]]:
-        """All inputs (n_r,), None for the defaults, and the inputs and initial controls as arguments of `integrate`.
+    def inputs_of(self, solver: Solver, control: bool) -> dict[str, Any]:
+        """The inputs and initial controls as arguments of `integrate`.
 
         The control law of a closed loop computes some inputs; controls that are part of the state start with the values
         given here.
         """
-        d, r = solver.description, (self.file.initial or {}).get("r")
-        values = dict(zip(d.inputs, r, strict=True)) if r is not None else {}
-        values |= by_name(self.inputs, d.inputs, "input")
-        if d.laws and r is None and not control:
-            return None, {"r": values}
+        d = solver.description
+        values = self.file.named_inputs() | by_name(self.inputs, d.inputs, "input")
         if not values or not control:
-            r = run_inputs(solver.extension.module, d, values).at(t) if self.inputs else r
-            return r, {"r": r}
+            return {"r": values or None}
         servo, constraints = d.servo, d.control_constraints
         slots = servo.controls if servo else constraints.states if constraints else ()
         owned = own_inputs(d, d.input_names(slots))
         arguments: dict[str, Any] = {"r": {name: value for name, value in values.items() if name not in owned}}
         if constraints and values.keys() >= set(d.input_names(slots)):
             arguments["tau0"] = [values[name] for name in d.input_names(slots)]
-        return [values[name] for name in d.inputs] if values.keys() >= set(d.inputs) else None, arguments
+        return arguments
 
 
 def simulate(
@@ -235,10 +230,10 @@ def simulate(
     state = start.state(solver.description)
     solver = solver.with_initial(known)
     t_eval = None if points is None else np.linspace(t, t + duration, points)
-    r, inputs = start.inputs_of(solver, t, settings["control"])
+    inputs = start.inputs_of(solver, settings["control"])
     settings |= {"t_eval": t_eval, **state, **inputs}
     solution, seconds = timed(partial(solver.integrate, (t, t + duration), **settings))
-    return _Motion(file, solver, solution, r, build_seconds, seconds)
+    return _Motion(file, solver, solution, bool(inputs["r"]), build_seconds, seconds)
 
 
 def _summary(motion: _Motion) -> Table:

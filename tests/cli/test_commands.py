@@ -542,3 +542,40 @@ def test_verify_takes_the_start_of_the_model(cache: Path, tmp_path: Path) -> Non
     file = tmp_path / "named.py"
     file.write_text(NAMED, encoding="utf-8")
     says(output(cache, "verify", file, "--states", "2"), "around the start")
+
+
+PUSHED = """import sympy.physics.mechanics as me
+
+import kanegen as kg
+
+
+def model():
+    x, v, F = me.dynamicsymbols("x v F")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    return kg.Model(
+        name="pushed",
+        frame=N,
+        coordinates=[x],
+        speeds=[v],
+        kinematics=[x.diff() - v],
+        bodies=[me.Particle("P", P, 1)],
+        loads=[(P, F * N.x)],
+        inputs=[F],
+    )
+"""
+
+
+def test_a_table_in_the_file_drives_a_run_and_is_refused_by_name_elsewhere(cache: Path, tmp_path: Path) -> None:
+    """1 N from 5 s to 5.5 s on 1 kg at rest, so that x = 1/8 + 3.5/2 at 9 s; a table by itself has no name."""
+    file, table = tmp_path / "pushed.py", "([0, 5, 5.000001, 5.5, 5.500001, 25], [0, 0, 1, 1, 0, 0])"
+    for r in (f"{{'F': {table}}}", f"[{table}]"):
+        file.write_text(f"{PUSHED}\n\nINITIAL = {{'t': 0.0, 'q': (0,), 'u': (0,), 'r': {r}}}\n", encoding="utf-8")
+        result = invoke(cache, "run", file, "--time", "9")
+        assert result.exit_code == 0, result.output
+        assert "1.874999" in result.output
+    says(invoke(cache, "emit", file, tmp_path / "project").output, "F", "finite real number")
+    file.write_text(f"{PUSHED}\n\nINITIAL = {{'t': 0.0, 'q': (0,), 'u': (0,), 'r': {table}}}\n", encoding="utf-8")
+    says(invoke(cache, "run", file, "--time", "9").output, '"r"', "2 values", "expected 1: F")
