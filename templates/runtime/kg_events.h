@@ -120,7 +120,11 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
   if ((kg_real)scan.side * whole.g[0] < KG_C(0.0)) {
     scan.side = f->rules[i] == KG_CONDITION ? scan.side : 0;
   }
-  status = kg_zeros_first(&scan, &whole, &f->found[i]);
+  if (f->nearing[i] && (kg_real)scan.side * (whole.g[1] - whole.g[0]) > KG_C(0.0)) {
+    status = KG_MIN(kg_zeros_report(&f->found[i], KG_TOUCH, KG_C(0.0), whole.g[0], KG_C(0.0), whole.g[0]), KG_OK);
+  } else {
+    status = kg_zeros_first(&scan, &whole, &f->found[i]);
+  }
   kg_finder_take_back(f, i);
   if (status == KG_OK && f->found[i].kind == KG_CROSSING) {
     status = kg_zeros_root(&scan, &f->found[i], rounding);
@@ -128,6 +132,7 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
   f->side[i] = scan.side;
   f->came[i] = scan.side == 0 && is_short ? scan.came : 0; /* 0 after a usual step: it stays on the surface */
   f->restless[i] = scan.effort > 0;
+  f->nearing[i] = f->found[i].kind == KG_NOTHING && kg_finder_is_near(f, s, i, whole.g[3], KG_C(1.0) - kg_zeros_place(3));
   if (status == KG_OK && f->found[i].kind != KG_NOTHING) {
     /* The search for other guards continues a little further, since their events can be simultaneous. */
     *limit = KG_MIN(*limit, f->found[i].b + KG_FINDER_TOGETHER);
@@ -137,7 +142,7 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
 
 /* Keeps what a search changes. */
 static inline void kg_finder_remember(kg_finder *f) {
-  memcpy(f->before, f->side, 3 * (size_t)f->n * sizeof *f->side);
+  memcpy(f->before, f->side, 4 * (size_t)f->n * sizeof *f->side);
   if (f->slack) {
     memcpy(f->slack_before, f->slack, (size_t)(f->n - f->first_slack) * sizeof *f->slack);
   }
@@ -150,7 +155,7 @@ static inline int kg_finder_withdraw(kg_finder *f) {
   f->start = end;
   f->g_complete = !f->any_costly;
   f->watched = 0;
-  memcpy(f->side, f->before, 3 * (size_t)f->n * sizeof *f->side);
+  memcpy(f->side, f->before, 4 * (size_t)f->n * sizeof *f->side);
   if (f->slack) {
     memcpy(f->slack, f->slack_before, (size_t)(f->n - f->first_slack) * sizeof *f->slack);
   }
@@ -176,7 +181,8 @@ static inline int kg_finder_step(kg_finder *f, kg_stepper *s) {
     if (f->rules[i] != KG_IGNORED && (costly || !kg_finder_is_costly(f, i))) {
       kg_piece whole;
       kg_finder_piece(f, i, &whole);
-      f->fired[i] = f->restless[i] || !kg_zeros_keeps(whole.g, f->side[i]);
+      f->fired[i] = f->restless[i] || f->nearing[i] || !kg_zeros_keeps(whole.g, f->side[i]) ||
+                    (f->rules[i] == KG_ANY && KG_ABS(whole.g[4]) < KG_FINDER_NEAR * KG_ABS(whole.g[3]));
     }
     doubtful = doubtful || f->fired[i];
   }
@@ -229,9 +235,9 @@ static inline int kg_finder_before(const kg_finder *f, int i, kg_real place) {
   return found->turn >= KG_C(0.0) && place < until ? -f->side[i] : f->side[i];
 }
 
-/* Marks the guards that have their event at the present state of the run, at this place of the step of this length: the first one,
- * those that are zero too, and those that have crossed zero, even if they do so later on the dense output. `side`
- * becomes the sign before. */
+/* Marks the guards that have their event at the present state of the run, at this place of the step of this length: the
+ * first one, those that are zero too, and those that have crossed zero, even if they do so later on the dense output.
+ * `side` becomes the sign before. */
 static inline void kg_finder_mark(kg_finder *f, const kg_stepper *s, int first, kg_real place, kg_real length) {
   const kg_real blur = KG_FINDER_ROUNDING * KG_ABS(s->t / length);
   for (int i = 0; i < f->n; ++i) {
@@ -246,6 +252,7 @@ static inline void kg_finder_mark(kg_finder *f, const kg_stepper *s, int first, 
       f->fired[i] = KG_CROSSING;
     }
     f->side[i] = !f->fired[i] && value < -kg_finder_noise(f, i) ? -before : before;
+    f->nearing[i] = !f->fired[i] && kg_finder_is_near(f, s, i, f->start[i], KG_C(1.0));
     if (f->fired[i] && found->b > found->a) {
       /* It is zero to within the rounding of its time, by its slope on the dense output. */
       f->rounding[i] = KG_MAX(f->rounding[i], blur * KG_ABS(found->gb - found->ga) / (found->b - found->a));

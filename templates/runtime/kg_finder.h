@@ -23,6 +23,8 @@ extern "C" {
 #define KG_FINDER_NOISE KG_C(1e-2)
 /* and values below the change in this fraction of t, in which t is rounded. */
 #define KG_FINDER_ROUNDING (KG_BY_PRECISION(64.0, 1.0) * KG_EPSILON)
+/* A guard that may turn at the end of a step has fallen to this fraction since the last sample in it. */
+#define KG_FINDER_NEAR KG_C(1e-3)
 /* Relative and absolute tolerance for runs with fixed steps, which have no tolerance of their own. */
 #define KG_FINDER_TOLERANCE KG_BY_PRECISION(1e-10, 1e-5)
 
@@ -45,6 +47,7 @@ typedef struct {
   int *side;      /* sign of each guard before the next step; 0: on the surface */
   int *came;      /* how a guard has come to the surface (kg_zeros) */
   int *restless;  /* whether the last step had to be divided for a guard; 1 before the first step */
+  int *nearing;   /* whether a guard ended the last step next to zero and still approached it: it may turn there */
   int any_costly;
   int watched;    /* calls of kg_finder_watch() since the last step */
   int g_complete; /* g contains the costly guards too */
@@ -58,7 +61,7 @@ typedef struct {
   kg_real *excursion; /* largest magnitudes since the last event */
   kg_real *largest;   /* and in the run */
   /* What a search on a step changes, as it was before: kg_finder_withdraw(). */
-  int *before; /* side, restless, came */
+  int *before; /* side, restless, came, nearing */
   kg_real *slack_before;
   kg_real *scratch;
   kg_real *y;
@@ -66,15 +69,16 @@ typedef struct {
 
 /* Lengths of the workspaces: kg_real, int, kg_found. */
 static inline size_t kg_finder_work(int n, int n_y) { return 14 * (size_t)n + (size_t)n_y; }
-static inline size_t kg_finder_integers(int n) { return 7 * (size_t)n; }
+static inline size_t kg_finder_integers(int n) { return 9 * (size_t)n; }
 
 static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, kg_found *found) {
   const ptrdiff_t n = f->n;
   f->side = integers;
   f->restless = integers + n;
   f->came = integers + 2 * n;
-  f->fired = integers + 3 * n;
-  f->before = integers + 4 * n;
+  f->nearing = integers + 3 * n;
+  f->fired = integers + 4 * n;
+  f->before = integers + 5 * n;
   f->found = found;
   f->g = work;
   f->start = work + n;
@@ -91,7 +95,7 @@ static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, 
   f->any_costly = 0;
   f->watched = 0;
   for (ptrdiff_t i = 0; i < n; ++i) {
-    f->side[i] = f->fired[i] = f->came[i] = 0;
+    f->side[i] = f->fired[i] = f->came[i] = f->nearing[i] = 0;
     f->restless[i] = 1;
     f->rounding[i] = f->largest[i] = KG_C(0.0);
   }
@@ -205,10 +209,19 @@ static inline int kg_finder_start(kg_finder *f, const kg_stepper *s) {
   }
   for (int i = 0; i < f->n && status == KG_OK; ++i) {
     f->side[i] = f->rules[i] == KG_CONDITION ? 1 : kg_finder_sign(f->g[i], kg_finder_noise(f, i));
-    f->fired[i] = f->came[i] = 0;
+    f->fired[i] = f->came[i] = f->nearing[i] = 0;
   }
   kg_finder_begin(f);
   return status;
+}
+
+/* Whether a guard, which had the value `from` this fraction of the last step ago, is so close to zero that it touches
+ * zero if it turns here: within a unit, or within what it changes by when t moves by its rounding. */
+static inline int kg_finder_is_near(const kg_finder *f, const kg_stepper *s, int i, kg_real from, kg_real fraction) {
+  const kg_real value = KG_ABS(f->g[i]), zero = KG_MAX(f->units[i], kg_finder_noise(f, i));
+  const kg_real time = fraction * KG_ABS(s->h), blur = KG_FINDER_ROUNDING * KG_ABS(s->t) * KG_ABS(from - f->g[i]);
+  return f->rules[i] == KG_ANY && f->side[i] != 0 && value < KG_FINDER_NEAR * KG_ABS(from) &&
+         (value <= zero || value * time <= blur);
 }
 
 /* The side of guard i after an event, a stop or a jump, where its value is after[i]. Returns whether the jump makes it
@@ -230,6 +243,7 @@ static inline int kg_finder_land(kg_finder *f, const kg_stepper *s, int i, const
     f->came[i] = fired == KG_CROSSING ? KG_CROSSED : fired ? 0 : f->came[i];
     return 0;
   }
+  f->nearing[i] = 0;
   if (before == 0 && !fired) {
     sign = kg_finder_sign(after[i], KG_FINDER_FLAT * f->units[i]);
   }

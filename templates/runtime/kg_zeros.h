@@ -19,6 +19,7 @@ extern "C" {
 #define KG_ZEROS_NODES 5
 #define KG_ZEROS_VALUES 6 /* at the nodes, and at the point that checks the interpolation */
 #define KG_ZEROS_PIECES 64
+#define KG_ZEROS_BEYOND KG_C(1e-3) /* how far a zero at the end is followed, as a fraction of the whole */
 #define KG_ZEROS_EFFORT 200000 /* halvings, after which pieces are decided as they are */
 
 /* Which zeros count: those where the sign changes, falling or rising (not touches), or all. A condition is positive
@@ -165,6 +166,20 @@ static inline int kg_zeros_cross(kg_zeros *s, kg_real a, kg_real ga, kg_real b, 
   s->side = -s->side;
   found->turn = b;
   return KG_ZEROS_CLEAR;
+}
+
+/* A piece at whose end the function is zero or has another sign. A zero at the very end of the last piece is a touch if
+ * the function, followed a little further, turns back. */
+static inline int kg_zeros_end(kg_zeros *s, const kg_piece *piece, kg_found *found) {
+  if (piece->b >= KG_C(1.0) && KG_ABS(piece->g[4]) <= s->noise) {
+    kg_real beyond;
+    const int status = s->value(s->context, KG_C(1.0) + KG_ZEROS_BEYOND, &beyond);
+    if (status >= 0 && (kg_real)s->side * beyond > s->noise) {
+      return s->rule == KG_ANY ? kg_zeros_report(found, KG_TOUCH, piece->b, piece->g[4], piece->b, piece->g[4])
+                               : KG_ZEROS_CLEAR;
+    }
+  }
+  return kg_zeros_cross(s, piece->a, piece->g[0], piece->b, piece->g[4], found);
 }
 
 /* Whether the function, zero at the start of the piece, leaves zero with sign `side` and does not return: it is theta^m
@@ -340,7 +355,7 @@ static inline int kg_zeros_judge(kg_zeros *s, const kg_piece *piece, int final, 
                  : KG_ZEROS_CLEAR;
     }
     return final || kg_zeros_above(4, falls, KG_C(50.0) * margin)
-               ? kg_zeros_cross(s, piece->a, piece->g[0], piece->b, piece->g[4], found)
+               ? kg_zeros_end(s, piece, found)
                : KG_ZEROS_HALVE;
   }
   if (kg_zeros_positive(b, margin) || kg_zeros_above(4, rises, KG_C(50.0) * margin)) {
