@@ -41,7 +41,7 @@ typedef struct {
   kg_real *slack;
   int first_slack;
 
-  int *fired;    /* 0, KG_CROSSING or KG_TOUCH */
+  int *fired;    /* 0, KG_CROSSING, KG_TOUCH or KG_CARRIED */
   kg_real *g;    /* guards at the end of the last step, or at the event, before anything happens there */
 
   int *side;      /* sign of each guard before the next step; 0: on the surface */
@@ -224,24 +224,25 @@ static inline int kg_finder_is_near(const kg_finder *f, const kg_stepper *s, int
          (value <= zero || value * time <= blur);
 }
 
-/* The side of guard i after an event, a stop or a jump, where its value is after[i]. Returns whether the jump makes it
- * cross zero, which is an event of its own. start[i]: what counted as zero before. */
+/* The side of guard i after an event, a stop or a jump, where its value is after[i]. Returns KG_CARRIED if the jump
+ * makes it cross zero, which is an event of its own, and KG_CROSSING if it crosses zero here by itself. start[i]: what
+ * counted as zero before. */
 static inline int kg_finder_land(kg_finder *f, const kg_stepper *s, int i, const kg_real *after) {
   const kg_real noise = KG_MAX(f->start[i], kg_finder_noise(f, i));
   const int before = f->side[i], fired = f->fired[i];
   int sign = kg_finder_sign(after[i], noise);
   if (f->rules[i] >= KG_CONDITION) {
     f->side[i] = 1;
-    return 0;
+    return KG_NOTHING;
   }
   if (KG_ABS(after[i] - f->g[i]) <= noise) {
     if (!fired && (kg_real)before * after[i] < KG_C(0.0) && kg_finder_counts(f, s, i, -before)) {
-      return 1; /* it crosses zero at this very time, where the step ended for another reason */
+      return KG_CROSSING; /* it crosses zero at this very time, where the step ended for another reason */
     }
     /* It has not jumped. If it had its event, it is on the surface, or beyond. */
-    f->side[i] = !fired ? before : fired == KG_TOUCH || sign == before ? 0 : sign;
+    f->side[i] = !fired || fired == KG_CARRIED ? before : fired == KG_TOUCH || sign == before ? 0 : sign;
     f->came[i] = fired == KG_CROSSING ? KG_CROSSED : fired ? 0 : f->came[i];
-    return 0;
+    return KG_NOTHING;
   }
   f->nearing[i] = 0;
   if (before == 0 && !fired) {
@@ -249,7 +250,7 @@ static inline int kg_finder_land(kg_finder *f, const kg_stepper *s, int i, const
   }
   f->side[i] = sign;
   f->came[i] = sign == 0 && !fired ? before : 0;
-  return !fired && before * sign < 0 && kg_finder_counts(f, s, i, sign);
+  return !fired && before * sign < 0 && kg_finder_counts(f, s, i, sign) ? KG_CARRIED : KG_NOTHING;
 }
 
 /* Continues after an event, or after a stop at which the host may have changed its inputs. Returns KG_OK; KG_AT_EVENT
@@ -265,7 +266,7 @@ static inline int kg_finder_restart(kg_finder *f, const kg_stepper *s) {
     status = kg_finder_units(f, s, s->t, s->y, f->scratch, 1);
   }
   for (int i = 0; i < f->n && status == KG_OK; ++i) {
-    f->fired[i] = kg_finder_land(f, s, i, f->scratch) ? KG_CROSSING : KG_NOTHING;
+    f->fired[i] = kg_finder_land(f, s, i, f->scratch);
     f->g[i] = f->scratch[i];
     again = again || f->fired[i];
   }

@@ -35,6 +35,7 @@ extern "C" {
 /* What was found. */
 #define KG_NOTHING 0
 #define KG_CROSSING 1 /* the sign changes between a and b */
+#define KG_CARRIED 3  /* the function has jumped across zero */
 #define KG_TOUCH 2    /* zero at a == b to within the tolerance, and of the same sign on both sides */
 
 typedef struct {

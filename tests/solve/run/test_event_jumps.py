@@ -209,3 +209,76 @@ def test_a_span_of_length_zero_on_a_guard_is_a_run() -> None:
     assert solution.success
     assert_allclose(solution.q, [[0.0]])
     assert solver.integrate_many((1.0, 1.0), [[0.0], [1.0]], {"v": 0.0}, reduce=("max", "x")).success.all()
+
+
+# -- a guard that another event carries across zero ---------------------------------------------------------------
+
+
+@cache
+def elastic_ball() -> kg.Solver:
+    """A ball that bounces without loss from 1.8 m, 0.6 s above the floor each way; n counts the zeros of its speed."""
+    x, v, n = me.dynamicsymbols("x v n")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    ball = me.Particle("ball", O.locatenew("P", x * N.x), sm.Integer(1))
+    return kg.build(
+        kg.Model(
+            name="elastic_ball",
+            frame=N,
+            coordinates=[x],
+            speeds=[v],
+            kinematics=[x.diff() - v],
+            bodies=[ball],
+            gravity=-10 * N.x,
+            contacts=[kg.Unilateral(x, law=kg.Restitution(1))],
+            states={n: 0},
+            events=[
+                kg.Event("turn", v, reset={n: n + 1}),
+                kg.Event("up", v, direction=1),
+                kg.Event("apex", v, direction=-1),
+            ],
+        ),
+        functions=("rhs", "consistency", "jacobians"),
+    )
+
+
+@pytest.mark.parametrize("method", ADAPTIVE)
+def test_a_guard_that_an_impact_carries_across_zero_has_its_next_zero(method: str) -> None:
+    solution = elastic_ball().integrate((0.0, 12.5), [1.8], [0.0], s0={"n": 0}, method=method)
+    found = {name: [event.t for event in solution.events if event.name == name] for name in ("turn", "up", "apex")}
+    instants = 0.6 * np.arange(1, 21)
+    assert_allclose(found["turn"], instants, rtol=0, atol=1e-6)
+    assert_allclose(found["up"], instants[::2], rtol=0, atol=1e-6)
+    assert_allclose(found["apex"], instants[1::2], rtol=0, atol=1e-6)
+    assert solution.s[-1, 0] == 20
+
+
+@cache
+def wrapped_clock() -> kg.Solver:
+    """A clock z that wraps at 1: z - 1/2 rises in between, and falls by the wrap only."""
+    z, n, k = me.dynamicsymbols("z n k")
+    half = z - sm.Rational(1, 2)
+    return kg.build(
+        point_mass(
+            "wrapped_clock",
+            0,
+            states={z: 1, n: 0, k: 0},
+            events=[
+                kg.Event("wrap", z - 1, direction=1, reset={z: 0}),
+                kg.Event("down", half, direction=-1, reset={n: n + 1}),
+                kg.Event("up", half, direction=1, reset={k: k + 1}),
+            ],
+            parameters=FREE,
+        ),
+        functions=("rhs", "consistency", "jacobians"),
+    )
+
+
+@pytest.mark.parametrize("method", ADAPTIVE)
+def test_a_guard_with_a_direction_that_a_reset_carries_across_zero_does_not_fire_when_it_returns(method: str) -> None:
+    start = {"z": 0.1, "n": 0, "k": 0}
+    solution = wrapped_clock().integrate((0.0, 10.2), [0.0], [0.0], s0=start, method=method)
+    found = {name: [event.t for event in solution.events if event.name == name] for name in ("down", "up")}
+    assert_allclose(found["down"], 0.9 + np.arange(10), rtol=0, atol=1e-6)
+    assert_allclose(found["up"], 0.4 + np.arange(10), rtol=0, atol=1e-6)
+    assert solution.s[-1, 1:].tolist() == [10, 10]
