@@ -197,3 +197,51 @@ def test_singular_definitions_are_refused_in_any_units() -> None:
     w = me.dynamicsymbols("w:2")
     with raises(kg.ModelError, "Phi1"):
         kg.derive(model.with_speeds(w, [1e-12 * (h + k), 1e12 * (h + k)]))
+
+
+# -- speeds that move no mass where the constraints determine them ------------------------------------------------
+
+
+def massless_somewhere(x: Any, y: Any) -> kg.Model:
+    """A particle at (x, y), functions of a, b and a parameter; two rows determine both speeds at any instant."""
+    q, u = me.dynamicsymbols("a b"), me.dynamicsymbols("u:2")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x(q[0]) * N.x)
+    R = O.locatenew("R", y(q[1]) * N.y)
+    return kg.Model(
+        name="massless_somewhere",
+        frame=N,
+        coordinates=q,
+        speeds=u,
+        kinematics=[a.diff(TIME) - b for a, b in zip(q, u, strict=True)],
+        bodies=[me.Particle("P", P, 2), me.Particle("R", R, sm.Symbol("m"))],
+        loads=[(P, 3 * N.x), (R, -N.y)],
+        nonholonomic_constraints=[u[0] - (2 + sm.sin(TIME)) * u[1], u[0] + (1 - sm.cos(TIME)) * u[1]],
+    )
+
+
+NOWHERE = {
+    "a right angle": (massless_somewhere(sm.sin, lambda b: 0), np.pi / 2, 1.0),
+    "a right angle beside a mass": (massless_somewhere(sm.sin, lambda b: b), np.pi / 2, 1.0),
+    "a length of zero": (massless_somewhere(lambda a: a**2 / 2, lambda b: 0), 0.0, 1.0),
+    "a length of nearly zero": (massless_somewhere(lambda a: a**2 / 2, lambda b: 0), 1e-9, 1.0),
+    "a length of zero beside a mass": (massless_somewhere(lambda a: a**2 / 2, lambda b: b), 1e-17, 1.0),
+    "a mass of zero": (massless_somewhere(lambda a: a, lambda b: b), 0.5, 0.0),
+    "a mass of nearly zero": (massless_somewhere(lambda a: a, lambda b: b), 0.5, 1e-33),
+}
+
+
+@pytest.mark.parametrize("name", NOWHERE)
+@pytest.mark.parametrize("form", ["augmented", "reduced", "nonminimal", "articulated"])
+def test_inertias_that_vanish_at_regular_states(name: str, form: str) -> None:
+    """The weights of the augmented form followed Q_rr down to 1e-33: u' was lost without a word, or SINGULAR."""
+    model, a, m = NOWHERE[name]
+    t, u = 0.3, np.array([0.5, 0.7])
+    J = np.array([[1.0, -2.0 - np.sin(t)], [1.0, 1.0 - np.cos(t)]])
+    expected = np.linalg.solve(J, [np.cos(t) * u[1], -np.sin(t) * u[1]])
+    program, _ = assemble(kg.derive(model), BuildOptions.of(form, ("rhs",)))
+    values = {"t": [t], "q": [a, 0.3], "u": [*u], "p": [m] * len(model.parameters), "r": [], "g": [0.0] * 4}
+    status, found = interpret(program, "rhs", values)
+    assert status >= 0
+    assert found[2:] == pytest.approx(expected, rel=1e-12)
