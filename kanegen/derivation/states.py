@@ -140,18 +140,14 @@ def special_state(
 
 
 def _degenerate(equations: Equations, state: State, ordinary: State) -> bool:
-    """Whether a row of the constraints, P or b vanish but for rounding, or an entry of C is nearly infinite."""
+    """Whether a row of the constraints or all forces vanish but for rounding, or an entry of C is nearly infinite."""
     groups = equations.system.C, equations.J, equations.P, equations.b
     (C, *here), (usual_C, *usual) = (read(groups, at.values()) for at in (state, ordinary))
     if C.size and not np.abs(C).max() < CONDITION * np.abs(usual_C).max():
         return True
-    arrays = ([*part[0], np.concatenate(part[1:]), *part[1:]] for part in (here, usual))
-    sizes = [[np.abs(x.astype(np.float64)).max(initial=0.0) for x in part] for part in arrays]
-    n = len(sizes[0]) - 2  # P or b alone may be zero: zeros have no digits that rounding could change
-    return any(
-        size <= NEAR_KINK * common and (k < n or size > 0.0)
-        for k, (size, common) in enumerate(zip(*sizes, strict=True))
-    )
+    rows, forces = ([*part[0], np.concatenate(part[1:])] for part in (here, usual))
+    sizes = ([np.abs(x.astype(np.float64)).max(initial=0.0) for x in part] for part in (rows, forces))
+    return any(size <= NEAR_KINK * common for size, common in zip(*sizes, strict=True))
 
 
 def _outputs_exist(equations: Equations, state: State) -> bool:
