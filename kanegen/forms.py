@@ -13,8 +13,8 @@ class FormSpec:
     """A form of the equations of motion and its properties.
 
     ``name``, ``summary``: the value of ``form=``, and the system that the form solves.
-    ``partitioned``: the form solves constraints for dependent speeds that are chosen when the code is made. Where their
-    pivots become too small, the compiled code chooses other dependent speeds at run time.
+    ``repartitions``: where pivots of the straight-line code become too small, the compiled code solves the constraints
+    for dependent speeds that it chooses at run time.
     ``any_rank``: the form accepts linearly dependent constraint rows.
     ``definite``: the form needs a positive definite Q: every speed must move mass.
     ``symmetric``: the form needs a symmetric matrix of the accelerations, which loads in u' can make unsymmetric.
@@ -30,7 +30,7 @@ class FormSpec:
 
     name: str
     summary: str
-    partitioned: bool = False
+    repartitions: bool = False
     any_rank: bool = False
     definite: bool = False
     symmetric: bool = False
@@ -58,9 +58,9 @@ trees and chains of loops take 10 to 100; bodies that are all coupled with each 
 _MOMENTA: Final = ("momentum", "Dm", "e")
 _TABLE: Final = (
     FormSpec(
-        "reduced", "A2 Q A2^T for the independent accelerations", partitioned=True, symmetric=True, candidate=True
+        "reduced", "A2 Q A2^T for the independent accelerations", repartitions=True, symmetric=True, candidate=True
     ),
-    FormSpec("nonminimal", "T u' = V by LU with pivoting", partitioned=True, candidate=True),
+    FormSpec("nonminimal", "T u' = V by LU with pivoting", repartitions=True, candidate=True),
     FormSpec(
         "range_space",
         "J Q^-1 J^T for the multipliers, without a branch",
@@ -72,12 +72,17 @@ _TABLE: Final = (
     FormSpec(
         "articulated",
         "velocities of the bodies, one after the other, in operations of order n",
-        partitioned=True,
+        repartitions=True,
         symmetric=True,
         candidate=True,
         recursive=True,
     ),
-    FormSpec("augmented", "the range-space system with Q + J^T W J in place of Q; Q can be singular", symmetric=True),
+    FormSpec(
+        "augmented",
+        "the range-space system with Q + J^T W J in place of Q; Q can be singular",
+        repartitions=True,
+        symmetric=True,
+    ),
     FormSpec(
         "canonical",
         "orthogonal parts of u'; redundant constraints allowed",

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from kanegen.graph.linear import Samples, term_size
+from kanegen.graph.linear import Divisor, Samples, term_size
 from kanegen.graph.nodes import Node
 from kanegen.graph.ranks import RANK_TOLERANCE
 from kanegen.precision import Tolerance
@@ -44,19 +44,32 @@ PIVOT_THRESHOLD = Tolerance(1e-13, 1e-5)
 class Pivot:
     """A divisor of the elimination, and the other entries of its row, which give the scale for its size.
 
-    A single entry is compared with its own terms.
+    A single entry is compared with its own terms. ``terms`` are those of the row before others were subtracted, None if
+    none were: where the row depends on others, all that is left of it is rounding.
     """
 
     value: Node
     others: tuple[Node, ...]
+    terms: Node | None
 
     def holds(self, threshold: float) -> Node | None:
         """The condition that the pivot is larger than ``threshold`` times its row; None for a constant pivot."""
         if self.value.op == "const":
             return None
         graph = self.value.graph
-        scale = graph.sum(graph.apply("abs", x) for x in self.others) if self.others else term_size(self.value)
-        return graph.apply("lt", graph.const(threshold) * scale, graph.apply("abs", self.value))
+        if not self.others:
+            return Divisor(self.value).holds(threshold)
+        scale = graph.sum(graph.apply("abs", x) for x in self.others)
+        least = graph.const(threshold) * scale
+        if self.terms is not None:
+            least = least + graph.const(SINGULAR_LIMIT) * self.terms
+        return graph.apply("lt", least, graph.apply("abs", self.value))
+
+
+def _row_terms(row: Sequence[Node]) -> Node:
+    """The sum of the absolute terms of a row; of those that are constant during a run alone, if there are any."""
+    sizes = [term_size(x) for x in row if not x.is_zero]
+    return row[0].graph.sum([x for x in sizes if x.constant] or sizes)
 
 
 def eliminate(
@@ -85,7 +98,8 @@ def eliminate(
         row, column = places[len(pivots)] if places else _choose(rows, free_rows, free_columns, sizes)
         pivot = rows[row][column]
         others = (x for j, x in enumerate(rows[row][: len(matrix[0])]) if j != column and not x.is_zero)
-        pivots.append(Pivot(pivot, tuple(others)))
+        same = all(x is y for x, y in zip(rows[row], matrix[row], strict=False))
+        pivots.append(Pivot(pivot, tuple(others), None if same else _row_terms(matrix[row])))
         row_of[column] = row
         free_rows.remove(row)
         free_columns.remove(column)

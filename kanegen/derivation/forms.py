@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from kanegen.derivation.algebra import PIVOT_THRESHOLD, eliminate, factorize, solve_symmetric
 from kanegen.derivation.constraints import Partition
 from kanegen.graph import Graph, Node
-from kanegen.graph.linear import Samples
+from kanegen.graph.linear import Samples, term_size
+from kanegen.precision import Tolerance
 
 Matrix = Sequence[Sequence[Node]]
+
+RESIDUAL_LIMIT = Tolerance(1e-8, 1e-3)
+"""Accelerations with a residual above this fraction of the terms of a constraint have lost half of their digits."""
 
 
 @dataclass(frozen=True)
@@ -166,21 +170,33 @@ def augmented_accelerations(
 
     The matrix on the left is positive definite even for a singular Q if the constraints determine the speeds that move
     no mass. ``W`` is diagonal. Entry k is the inertia seen by row k, ``1 / sum_r (J_kr^2 / Q_rr)``, which gives both
-    terms the same size in any units.
+    terms the same size in any units. Q_rr is taken at its terms: the weight stays where a sine in Q_rr vanishes.
 
     Raises ZeroDivisionError, with the index of the row as its argument, if the matrix is identically singular.
     """
     n = len(right_side)
-    massive = [r for r in range(n) if not mass_matrix[r][r].is_zero]
+    sizes = {r: term_size(mass_matrix[r][r]) for r in range(n) if not mass_matrix[r][r].is_zero}
     weights = []
     for row in rows:
-        compliance = graph.sum(row[r] * row[r] / mass_matrix[r][r] for r in massive)
+        compliance = graph.sum(row[r] * row[r] / size for r, size in sizes.items())
         weights.append(graph.div(graph.one, graph.dot(row, row) if compliance.is_zero else compliance))
     weighted = [[w * x for x in row] for w, row in zip(weights, rows, strict=True)]
     columns, weighted_columns = ([[row[r] for row in matrix] for r in range(n)] for matrix in (rows, weighted))
     matrix = [[mass_matrix[i][j] + graph.dot(weighted_columns[i], columns[j]) for j in range(n)] for i in range(n)]
     right = [p + graph.dot(column, bias) for p, column in zip(right_side, weighted_columns, strict=True)]
-    return range_space_accelerations(graph, matrix, right, rows, bias)
+    solution = range_space_accelerations(graph, matrix, right, rows, bias)
+    if all(size.constant for size in sizes.values()):
+        return solution
+    # The pivots do not tell when Q and with it W vanish beside the forces.
+    kept = [_holds(graph, row, solution.udot, value) for row, value in zip(rows, bias, strict=True)]
+    return Accelerations(solution.udot, (*solution.conditions, *kept))
+
+
+def _holds(graph: Graph, row: Sequence[Node], udot: Sequence[Node], value: Node) -> Node:
+    """The condition that ``row u' = value`` but for rounding."""
+    terms = [*(x * a for x, a in zip(row, udot, strict=True)), -value]
+    size = graph.sum(graph.apply("abs", x) for x in terms)
+    return graph.apply("le", graph.apply("abs", graph.sum(terms)), graph.const(RESIDUAL_LIMIT) * size)
 
 
 def complete(graph: Graph, partition: Partition, B: Sequence[Node], independent: Sequence[Node]) -> tuple[Node, ...]:

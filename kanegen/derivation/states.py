@@ -263,8 +263,8 @@ def _regular(equations: Equations, state: State) -> bool:
     if not all(np.all(np.isfinite(array)) for array in (M, J, *vectors)):
         return False
     chosen = independent_rows(J)
-    if len(chosen) < len(J) and not state.consistent:
-        # Off the manifold, redundant constraints contradict each other.
+    if len(chosen) < len(J) and (equations.has_partition or not state.consistent):
+        # Rows that are independent elsewhere; redundant constraints contradict each other off the manifold.
         return False
     J = J[list(chosen)]
     bordered = np.block([[M, J.T], [J, np.zeros((len(J), len(J)))]])

@@ -1,4 +1,7 @@
-"""Random trees of bodies with random loads and constraints: the derivation against the oracle, no compile."""
+"""Random trees of bodies with random loads and constraints: the derivation and every form against the oracle.
+
+Nothing is compiled; programs are interpreted.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,17 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from oracle import Oracle, Reference
-from random_systems import RandomSystem, random_systems
+from random_systems import RandomSystem, random_special_systems, random_systems
 from special_systems import free_body, shaken_pendulum, turning_rod
 from tolerances import CONDITION, EVALUATION, SOLVE
 
 import kanegen as kg
+from kanegen.errors import BuildError, DerivationError
+from kanegen.forms import FORMS
 from kanegen.graph import Node, evaluate
+from kanegen.program.assemble import assemble
+from kanegen.program.interpret import interpret
+from kanegen.program.options import BuildOptions
 
 GAINS = np.random.default_rng(7).uniform(-3.0, -1.0, 64)
 EVALUATED = ("qdot", "Q", "L", "F", "P", "N", "momentum", "J", "b", "kinetic_energy", "potential_energy")
@@ -37,6 +45,58 @@ def test_derivation_agrees_with_the_oracle(system: RandomSystem) -> None:
     # The partition is chosen without knowledge of the state; compiled code changes it where it is poor.
     assume(not dependent or np.linalg.cond(reference.J[:, dependent]) < CONDITION)
     check_partitioned(system, reference, equations)
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.filterwarnings("ignore::kanegen.ModelWarning")
+@given(random_special_systems())
+def test_every_form_at_special_states(system: RandomSystem) -> None:
+    check_forms(system)
+
+
+@pytest.mark.campaign
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.filterwarnings("ignore::kanegen.ModelWarning")
+@given(random_special_systems())
+def test_every_form_at_many_special_states(system: RandomSystem) -> None:
+    check_forms(system)
+
+
+def check_forms(system: RandomSystem) -> None:
+    """The equations, and q' and u' in every form, at a state that is regular by the oracle's bordered matrix."""
+    try:
+        reference = reference_of(system)
+    except ZeroDivisionError:
+        assume(False)
+        raise
+    assume(regular(reference))
+    equations = kg.derive(system.model)
+    check(system, reference, equations)
+    values = {"t": [system.t], "q": system.q, "u": system.u, "p": system.p, "r": system.r, "g": [0.0] * 64}
+    expected = np.concatenate([reference.qdot, reference.udot])
+    for form, spec in FORMS.items():
+        try:
+            program, _ = assemble(equations, BuildOptions.of(form, ("rhs",)))
+        except (BuildError, DerivationError):
+            continue  # the form does not admit the model
+        status, found = interpret(program, "rhs", values)
+        if spec.definite and not well_conditioned(reference):
+            continue  # Q is singular here; the form needs it
+        assert status >= 0, form
+        scale = max(1.0, np.abs(expected).max())
+        np.testing.assert_allclose(found[: len(expected)], expected, rtol=0.0, atol=SOLVE * scale, err_msg=form)
+
+
+def regular(reference: Reference) -> bool:
+    """Whether the bordered matrix is regular, in units in which its rows have the size 1."""
+    J, n_c = reference.J, len(reference.J)
+    K = np.block([[reference.M, -J.T], [J, np.zeros((n_c, n_c))]])
+    for _ in range(3):
+        largest = np.sqrt(np.abs(K).max(axis=1))
+        if not np.all(largest > 0.0):
+            return False
+        K = K / largest[:, None] / largest
+    return bool(np.linalg.cond(K) < CONDITION)
 
 
 @pytest.mark.parametrize("model", [shaken_pendulum, turning_rod, free_body], ids=lambda model: model.__name__)

@@ -7,9 +7,10 @@ few terms and short numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import sympy as sm
 import sympy.physics.mechanics as me
 from hypothesis import reject
@@ -22,6 +23,8 @@ NUMBERS = st.sampled_from([sm.Rational(n, 4) for n in range(-7, 8) if n])
 LENGTHS = st.sampled_from([sm.Rational(n, 5) for n in range(-6, 7)])
 POSITIVE = st.sampled_from([sm.Rational(n, 4) for n in range(1, 9)])
 VALUES = st.floats(-1.0, 1.0, width=32)
+SPECIAL = st.sampled_from([0.0, np.pi / 2, -np.pi / 2, np.pi])
+"""Coordinates at which sines and cosines vanish, or are as large as the rounding of pi."""
 
 
 @dataclass(frozen=True)
@@ -169,3 +172,14 @@ def random_systems(draw: st.DrawFn) -> RandomSystem:
     q, speeds = ([draw(VALUES) for _ in range(len(u))] for _ in range(2))
     r = [draw(VALUES) for _ in model.inputs]
     return RandomSystem(model, draw(st.floats(0.25, 2.0, width=32)), q, speeds, p, r)
+
+
+@st.composite
+def random_special_systems(draw: st.DrawFn) -> RandomSystem:
+    """The same models at zeros, right and straight angles and equal coordinates, with some or all speeds zero."""
+    system = draw(random_systems())
+    common = draw(st.one_of(SPECIAL, VALUES))
+    q = [draw(st.one_of(SPECIAL, st.just(common), st.just(own))) for own in system.q]
+    at_rest = draw(st.booleans())
+    u = [0.0 if at_rest or draw(st.booleans()) else own for own in system.u]
+    return replace(system, q=q, u=u)

@@ -82,7 +82,7 @@ def augmented(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
 def _with_multipliers(
     f: Functions, s: Fragment, stabilized: bool, accelerations: Callable[..., Accelerations]
 ) -> Sequence[Node]:
-    """Compute u' by straight-line code from M, P, J and b, without dependent speeds; one check tests all pivots."""
+    """Compute u' by straight-line code from M, P, J and b, without dependent speeds; one test of all pivots."""
     e = f.equations
     e.require_independent_constraints()
     b = (e.b_stabilized if stabilized else e.b).nodes
@@ -91,16 +91,19 @@ def _with_multipliers(
         solution = accelerations(f.graph, e.left_side, e.right_side, rows, b)
     except ZeroDivisionError as error:
         raise e.massless(error.args[0]) from error
-    s.require(*solution.conditions)
-    s.check()
-    return solution.udot
+    return _tested(f, s, solution)
 
 
 def articulated(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
     """Eliminate velocities and multipliers, from the tips to the root: of order n for chains, trees and local loops."""
     solution = f.equations.articulated_accelerations(stabilized)
+    return _tested(f, s, solution)
+
+
+def _tested(f: Functions, s: Fragment, solution: Accelerations) -> Sequence[Node]:
+    """Test the conditions of a solution, with a branch only where the form has another solution behind it."""
     s.require(*solution.conditions)
-    if f.n_c:
+    if f.n_c and FORMS[f.form].repartitions:
         s.guard()
     else:
         s.check()
@@ -148,7 +151,7 @@ RIGHT_SIDES: Final[dict[str, RightSide]] = {
 def right_hand_side(f: Functions, stabilized: bool, fallback: bool = True) -> Function:
     """Add ``rhs`` or ``rhs_stabilized``.
 
-    Forms with a partition have a fallback that chooses dependent speeds, unless ``fallback`` is False.
+    Forms that repartition have a fallback that chooses dependent speeds, unless ``fallback`` is False.
     """
     name, spec = "rhs_stabilized" if stabilized else "rhs", FORMS[f.form]
     if spec.symmetric:
@@ -163,7 +166,7 @@ def right_hand_side(f: Functions, stabilized: bool, fallback: bool = True) -> Fu
         return _rates(f, s, any_partition(f, s, stabilized))
 
     summary = "q' and u' with dependent speeds chosen by pivoting"
-    fragment = f.guarded(name, summary, fast, general if fallback and f.n_c and spec.partitioned else None)
+    fragment = f.guarded(name, summary, fast, general if fallback and f.n_c and spec.repartitions else None)
     gains = ", with stabilized constraints" if stabilized else ""
     function = f.add(name, fragment, f"q' and u' ({f.form} form{gains})", internal="rhs" not in f.public)
     if not any(isinstance(step, Call | Invoke) for step in function.steps):
