@@ -42,15 +42,19 @@ static inline void kg_rotate(int n, kg_real c, kg_real s, kg_real *a, kg_real *b
   }
 }
 
+/* The squared lengths of the rows of M (m x n). */
+static inline void kg_squares(int m, int n, const kg_real *M, kg_real *squares) {
+  for (int i = 0; i < m; ++i) {
+    squares[i] = kg_dot(n, M + i * (ptrdiff_t)n, M + i * (ptrdiff_t)n);
+  }
+}
+
 /* Rotates the rows of M (m x n) until they are orthogonal (Hestenes 1958); they are the combinations U (m x m) of the
- * rows as given. scales (m): the mean of the squared lengths of those rows, weighted with the squares in U: the size to
- * which rounding errors of a combination are proportional. */
-static inline void kg_orthogonal_rows(int m, int n, kg_real *M, kg_real *U, kg_real *scales) {
+ * rows as given. scales (m): on entry the squared sizes of those rows, on return their means weighted with the squares
+ * in U: the size to which rounding errors of a combination are proportional. */
+static inline void kg_orthogonal_rows_of_sizes(int m, int n, kg_real *M, kg_real *U, kg_real *scales) {
   int rotated = 1;
   kg_identity(m, U);
-  for (int i = 0; i < m; ++i) {
-    scales[i] = kg_dot(n, M + i * (ptrdiff_t)n, M + i * (ptrdiff_t)n);
-  }
   for (int sweep = 0; sweep < KG_JACOBI_SWEEPS && rotated; ++sweep) {
     rotated = 0;
     for (int i = 0; i < m - 1; ++i) {
@@ -71,6 +75,12 @@ static inline void kg_orthogonal_rows(int m, int n, kg_real *M, kg_real *U, kg_r
       }
     }
   }
+}
+
+/* kg_orthogonal_rows_of_sizes() for rows whose sizes are their lengths. */
+static inline void kg_orthogonal_rows(int m, int n, kg_real *M, kg_real *U, kg_real *scales) {
+  kg_squares(m, n, M, scales);
+  kg_orthogonal_rows_of_sizes(m, n, M, U, scales);
 }
 
 /* Replaces the scales of the orthogonal rows of M (m x n) by their squared lengths, 0 for rows that count as zero.
@@ -269,55 +279,6 @@ static inline void kg_root_derivative(int n, const kg_real *W, const kg_real *s,
   }
 }
 
-/* The canonical form (Bajodah and Chen 2018, eqs. 40 and 44): the constraint-enforcing and the momentum-balance part of
- * u', then of w' with w = Q^1/2 u. All computations use the eigenvectors of Q, for which the root is diagonal.
- * Q, J are destroyed; parts: 4 x n_u. Returns KG_OK, KG_RANK_DEFICIENT or KG_SINGULAR. */
-#define KG_CANONICAL_WORK(n_u, n_c) ((n_u) * ((n_u) + 7) + (n_c) * ((n_c) + 2))
-static inline int kg_canonical(int n_u, int n_c, kg_real *Q, const kg_real *Qdot, const kg_real *P, kg_real *J,
-                               const kg_real *b, const kg_real *u, kg_real *work, kg_real *parts) {
-  kg_real *W = work, *s = W + n_u * (ptrdiff_t)n_u, *p = s + n_u, *xi = p + n_u, *x = xi + n_u, *held = x + n_u;
-  kg_real *v = held + n_u, *row = v + n_u, *y = row + n_u, *sizes = y + n_c, *U = sizes + n_c;
-  int rank;
-  for (int i = 0; i < n_u * n_u; ++i) {
-    W[i] = Q[i];
-  }
-  if (kg_root_factor(n_u, W) != KG_OK) {
-    return KG_SINGULAR; /* eigenvalues that are zero but for rounding can be positive */
-  }
-  kg_symmetric_eigen(n_u, Q, s, W);
-  for (int i = 0; i < n_u; ++i) {
-    if (!(s[i] > KG_C(0.0))) {
-      return KG_SINGULAR;
-    }
-    s[i] = KG_SQRT(s[i]);
-  }
-  kg_along(n_u, W, u, v);
-  kg_root_derivative(n_u, W, s, Qdot, v, row, xi);
-  kg_along(n_u, W, P, p);
-  for (int i = 0; i < n_u; ++i) {
-    p[i] /= s[i];
-  }
-  for (int k = 0; k < n_c; ++k) {
-    kg_along(n_u, W, J + k * (ptrdiff_t)n_u, row);
-    for (int i = 0; i < n_u; ++i) {
-      J[k * (ptrdiff_t)n_u + i] = row[i] / s[i];
-    }
-  }
-  rank = kg_pseudoinverse(n_c, n_u, J, b, U, sizes, x, y);
-  kg_project_rows(n_c, n_u, J, sizes, p, held);
-  kg_add(n_u, KG_C(-1.0), held, p);
-  kg_compose(n_u, W, s, x, parts);
-  kg_compose(n_u, W, s, p, parts + n_u);
-  kg_project_rows(n_c, n_u, J, sizes, xi, held);
-  for (int i = 0; i < n_u; ++i) {
-    x[i] += held[i];
-    p[i] += xi[i] - held[i];
-  }
-  kg_compose(n_u, W, NULL, x, parts + 2 * (ptrdiff_t)n_u);
-  kg_compose(n_u, W, NULL, p, parts + 3 * (ptrdiff_t)n_u);
-  return rank < n_c ? KG_RANK_DEFICIENT : KG_OK;
-}
-
 /* Accelerations near positions where constraint rows become dependent.
  *
  * If a singular value s of J Q^-1/2 goes to zero during the motion (a four-bar in its flat position), its row
@@ -327,8 +288,8 @@ static inline int kg_canonical(int n_u, int n_c, kg_real *Q, const kg_real *Qdot
  * turn into another branch of the motion; the speeds are continuous.
  */
 
-/* A row is replaced if its singular value is below this fraction of the largest one, and of its own change over a unit
- * of the coordinates (1 rad, 1 m). */
+/* A row is replaced if its singular value is below this fraction of the rows that it combines, and of its own change
+ * over a unit of the coordinates (1 rad, 1 m). */
 #define KG_LIMIT_DISTANCE KG_C(1e-3)
 /* Rates of rows below this fraction of the largest count as zero: the row is dependent during the whole motion. */
 #define KG_LIMIT_RATE KG_BY_PRECISION(1e-6, 1e-4)
@@ -365,6 +326,20 @@ static inline void kg_remove_rows(int m, int n, const kg_real *M, const kg_real 
   }
 }
 
+/* The squared sizes of the rows of M (m x n): of a row that all but vanishes that of its change over a unit of the
+ * coordinates, if the other rows are longer. Units of a row cancel, and lengths of a model in which no row vanishes. */
+static inline void kg_row_scales(int m, int n, const kg_real *M, const kg_real *G, kg_real speed, kg_real *scales) {
+  kg_real largest = KG_C(0.0);
+  kg_squares(m, n, M, scales);
+  for (int i = 0; i < m; ++i) {
+    largest = KG_MAX(largest, scales[i]);
+  }
+  for (int i = 0; i < m && speed > KG_C(0.0); ++i) {
+    const kg_real rate = kg_dot(n, G + i * (ptrdiff_t)n, G + i * (ptrdiff_t)n) / (speed * speed);
+    scales[i] = KG_MAX(scales[i], KG_MIN(largest, rate));
+  }
+}
+
 /* Sets the sizes of rows that are to be replaced to -1. */
 static inline int kg_replaced_rows(int m, int n, const kg_real *M, const kg_real *U, const kg_real *G, kg_real speed,
                                    const kg_real *scales, kg_real *sizes, kg_real *g) {
@@ -373,7 +348,7 @@ static inline int kg_replaced_rows(int m, int n, const kg_real *M, const kg_real
   for (int i = 0; i < m; ++i) {
     const kg_real *row = M + i * (ptrdiff_t)n, *u = U + i * (ptrdiff_t)m;
     const kg_real size = kg_dot(n, row, row);
-    if (size < kg_near_limit(scales[i])) {
+    if (size <= kg_near_limit(scales[i])) { /* 0 <= 0 for rows that vanish in all bits */
       kg_real left;
       kg_combined(m, n, u, G, g);
       kg_remove_rows(m, n, M, sizes, scales, g);
@@ -387,9 +362,10 @@ static inline int kg_replaced_rows(int m, int n, const kg_real *M, const kg_real
   return count;
 }
 
-/* Changes y (n), which satisfies the rows in use, as little as possible so that the replaced rows satisfy G y = -h. */
-static inline void kg_meet_rates(int m, int n, const kg_real *M, const kg_real *U, const kg_real *G, const kg_real *h,
-                                 const kg_real *sizes, kg_real *work, kg_real *y) {
+/* Changes y (n), which satisfies the rows in use, as little as possible so that the replaced rows satisfy G y = -h.
+ * Their parts orthogonal to the rows in use, made orthogonal to each other, take their places in M and sizes. */
+static inline void kg_meet_rates(int m, int n, kg_real *M, const kg_real *U, const kg_real *G, const kg_real *h,
+                                 kg_real *sizes, kg_real *work, kg_real *y) {
   kg_real *rows = work, *rest = rows + m * (ptrdiff_t)n, *U2 = rest + m, *sizes2 = U2 + m * (ptrdiff_t)m;
   kg_real *x = sizes2 + m, *unused = x + n;
   int count = 0;
@@ -404,52 +380,136 @@ static inline void kg_meet_rates(int m, int n, const kg_real *M, const kg_real *
   }
   (void)kg_pseudoinverse(count, n, rows, rest, U2, sizes2, x, unused);
   kg_add(n, KG_C(1.0), x, y);
+  for (int i = 0, k = 0; k < count; ++i) {
+    if (sizes[i] < KG_C(0.0)) {
+      kg_clear(n, M + i * (ptrdiff_t)n);
+      kg_add(n, KG_C(1.0), rows + k * (ptrdiff_t)n, M + i * (ptrdiff_t)n);
+      sizes[i] = sizes2[k];
+      ++k;
+    }
+  }
+}
+
+/* Changes y (n), on entry without constraints, as little as possible so that M y = z (m), with nearly dependent rows
+ * replaced by their rates G y = -h; u (n): the speeds. Replaced rows have multiplier 0 in lambda (m). Returns the rank
+ * of M. On return the rows of M are orthogonal, rates in the places of replaced ones; sizes (m): their squared lengths,
+ * 0 for rows that do not count. z is destroyed. */
+#define KG_NEAREST_WORK(m, n) ((n) + (m) * (2 * (m) + (n) + 3))
+static inline int kg_nearest(int m, int n, kg_real *M, kg_real *z, const kg_real *u, kg_real *G, const kg_real *h,
+                             kg_real *work, kg_real *sizes, kg_real *y, kg_real *lambda) {
+  kg_real *U = work, *rest = U + m * (ptrdiff_t)m;
+  kg_real speed = KG_C(0.0);
+  int rank, replaced;
+  for (int i = 0; i < n; ++i) {
+    speed = KG_MAX(speed, KG_ABS(u[i]));
+  }
+  for (int i = 0; i < m; ++i) {
+    z[i] -= kg_dot(n, M + i * (ptrdiff_t)n, y);
+  }
+  kg_row_scales(m, n, M, G, speed, sizes);
+  kg_orthogonal_rows_of_sizes(m, n, M, U, sizes);
+  for (int i = 0; i < m; ++i) {
+    lambda[i] = sizes[i]; /* the scales of the rows */
+  }
+  rank = kg_rank_of_rows(m, n, M, sizes);
+  replaced = kg_replaced_rows(m, n, M, U, G, speed, lambda, sizes, rest);
+  kg_clear(m, lambda);
+  for (int i = 0; i < m; ++i) {
+    if (sizes[i] > KG_C(0.0)) {
+      const kg_real along = kg_dot(m, U + i * (ptrdiff_t)m, z) / sizes[i];
+      kg_add(n, along, M + i * (ptrdiff_t)n, y);
+      kg_add(m, along, U + i * (ptrdiff_t)m, lambda);
+    }
+  }
+  if (replaced > 0) {
+    kg_meet_rates(m, n, M, U, G, h, sizes, rest, y);
+  }
+  return rank;
 }
 
 /* kg_udwadia_kalaba() with G (n_c x n_u) and h (n_c) of d/dt (J u' - b) = G u' + h + J u''; u: the speeds. Rows
  * that are replaced have no multiplier, but rank includes them. Q, P, J, b, G are destroyed. */
-#define KG_UDWADIA_KALABA_LIMIT_WORK(n_u, n_c) (2 * (n_u) + (n_c) * (2 * (n_c) + (n_u) + 4))
+#define KG_UDWADIA_KALABA_LIMIT_WORK(n_u, n_c) ((n_c) + KG_NEAREST_WORK(n_c, n_u))
 static inline int kg_udwadia_kalaba_limit(int n_u, int n_c, kg_real *Q, kg_real *P, kg_real *J, kg_real *b,
                                           const kg_real *u, kg_real *G, const kg_real *h, kg_real *work, kg_real *udot,
                                           kg_real *lambda, kg_real *rank) {
-  kg_real *U = work, *sizes = U + n_c * (ptrdiff_t)n_c, *rest = sizes + n_c;
-  kg_real speed = KG_C(0.0);
-  int found, replaced;
+  int found;
   if (kg_root_factor(n_u, Q) != KG_OK) {
     return KG_SINGULAR;
   }
   kg_forward(n_u, Q, P);
-  for (int i = 0; i < n_u; ++i) {
-    speed = KG_MAX(speed, KG_ABS(u[i]));
-  }
   for (int i = 0; i < n_c; ++i) {
     kg_forward(n_u, Q, J + i * (ptrdiff_t)n_u);
     kg_forward(n_u, Q, G + i * (ptrdiff_t)n_u);
-    b[i] -= kg_dot(n_u, J + i * (ptrdiff_t)n_u, P);
   }
-  kg_orthogonal_rows(n_c, n_u, J, U, sizes);
-  for (int i = 0; i < n_c; ++i) {
-    lambda[i] = sizes[i]; /* the scales of the rows */
-  }
-  found = kg_rank_of_rows(n_c, n_u, J, sizes);
-  replaced = kg_replaced_rows(n_c, n_u, J, U, G, speed, lambda, sizes, rest);
   for (int i = 0; i < n_u; ++i) {
     udot[i] = P[i];
   }
-  kg_clear(n_c, lambda);
-  for (int i = 0; i < n_c; ++i) {
-    if (sizes[i] > KG_C(0.0)) {
-      const kg_real along = kg_dot(n_c, U + i * (ptrdiff_t)n_c, b) / sizes[i];
-      kg_add(n_u, along, J + i * (ptrdiff_t)n_u, udot);
-      kg_add(n_c, along, U + i * (ptrdiff_t)n_c, lambda);
-    }
-  }
-  if (replaced > 0) {
-    kg_meet_rates(n_c, n_u, J, U, G, h, sizes, rest, udot);
-  }
+  found = kg_nearest(n_c, n_u, J, b, u, G, h, work + n_c, work, udot, lambda);
   kg_backward(n_u, Q, udot);
   *rank = (kg_real)found;
   return found < n_c ? KG_RANK_DEFICIENT : KG_OK;
+}
+
+/* The roots s (n) of the eigenvalues and the eigenvectors, rows of W (n x n), of Q (destroyed), or KG_SINGULAR. */
+static inline int kg_root_eigen(int n, kg_real *Q, kg_real *s, kg_real *W) {
+  for (int i = 0; i < n * n; ++i) {
+    W[i] = Q[i];
+  }
+  if (kg_root_factor(n, W) != KG_OK) {
+    return KG_SINGULAR; /* eigenvalues that are zero but for rounding can be positive */
+  }
+  kg_symmetric_eigen(n, Q, s, W);
+  for (int i = 0; i < n; ++i) {
+    if (!(s[i] > KG_C(0.0))) {
+      return KG_SINGULAR;
+    }
+    s[i] = KG_SQRT(s[i]);
+  }
+  return KG_OK;
+}
+
+/* x <- W x / s: a row times the inverse root, along the eigenvectors. row: n, scratch. */
+static inline void kg_over_root(int n, const kg_real *W, const kg_real *s, kg_real *row, kg_real *x) {
+  kg_along(n, W, x, row);
+  for (int i = 0; i < n; ++i) {
+    x[i] = row[i] / s[i];
+  }
+}
+
+/* The canonical form (Bajodah and Chen 2018, eqs. 40 and 44): the u' of kg_udwadia_kalaba_limit() in its
+ * constraint-enforcing part, along the rows of J and the rates that replace them, and its momentum-balance part; then
+ * those of w' with w = Q^1/2 u. All computations use the eigenvectors of Q, for which the root is diagonal.
+ * Q, P, J, b, G are destroyed; parts: 4 x n_u. Returns KG_OK, KG_RANK_DEFICIENT or KG_SINGULAR. */
+#define KG_CANONICAL_WORK(n_u, n_c) ((n_u) * ((n_u) + 5) + 2 * (n_c) + KG_NEAREST_WORK(n_c, n_u))
+static inline int kg_canonical(int n_u, int n_c, kg_real *Q, const kg_real *Qdot, kg_real *P, kg_real *J, kg_real *b,
+                               const kg_real *u, kg_real *G, const kg_real *h, kg_real *work, kg_real *parts) {
+  kg_real *W = work, *s = W + n_u * (ptrdiff_t)n_u, *xi = s + n_u, *x = xi + n_u, *v = x + n_u, *row = v + n_u;
+  kg_real *sizes = row + n_u, *lambda = sizes + n_c;
+  int rank;
+  if (kg_root_eigen(n_u, Q, s, W) != KG_OK) {
+    return KG_SINGULAR;
+  }
+  kg_along(n_u, W, u, v);
+  kg_root_derivative(n_u, W, s, Qdot, v, row, xi);
+  kg_over_root(n_u, W, s, row, P);
+  for (int k = 0; k < n_c; ++k) {
+    kg_over_root(n_u, W, s, row, J + k * (ptrdiff_t)n_u);
+    kg_over_root(n_u, W, s, row, G + k * (ptrdiff_t)n_u);
+  }
+  rank = kg_nearest(n_c, n_u, J, b, u, G, h, lambda + n_c, sizes, P, lambda);
+  kg_project_rows(n_c, n_u, J, sizes, P, x);
+  kg_add(n_u, KG_C(-1.0), x, P);
+  kg_compose(n_u, W, s, x, parts);
+  kg_compose(n_u, W, s, P, parts + n_u);
+  kg_project_rows(n_c, n_u, J, sizes, xi, v);
+  for (int i = 0; i < n_u; ++i) {
+    x[i] += v[i];
+    P[i] += xi[i] - v[i];
+  }
+  kg_compose(n_u, W, NULL, x, parts + 2 * (ptrdiff_t)n_u);
+  kg_compose(n_u, W, NULL, P, parts + 3 * (ptrdiff_t)n_u);
+  return rank < n_c ? KG_RANK_DEFICIENT : KG_OK;
 }
 
 #ifdef __cplusplus

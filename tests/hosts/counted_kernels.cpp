@@ -36,8 +36,9 @@ COUNTED(udwadia_kalaba_limit,
          array rank),
         (n, c, Q, P, J, b, u, G, h, work, x, l, rank))
 COUNTED(canonical,
-        (int n, int c, array Q, array rate, array P, array J, array b, array u, array work, array parts),
-        (n, c, Q, rate, P, J, b, u, work, parts))
+        (int n, int c, array Q, array rate, array P, array J, array b, array u, array G, array h, array work,
+         array parts),
+        (n, c, Q, rate, P, J, b, u, G, h, work, parts))
 COUNTED(control_solve, (int m, int n, array A, array z, array y, array work, array x), (m, n, A, z, y, work, x))
 COUNTED(control_damped, (int m, int n, array A, array z, array damping, array work, array x),
         (m, n, A, z, damping, work, x))

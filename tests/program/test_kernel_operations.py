@@ -48,13 +48,14 @@ def problem(name: str, n: int, m: int, rng: np.random.Generator) -> tuple[tuple[
         return (m, n), [J, b, *middle, work, *outputs[: 2 if name == "control_feasibility" else 1]]
     if name == "udwadia_kalaba_many":
         return (n, m, 3), [Q, J, rng.normal(size=3 * n), work]
+    G, h = rng.normal(size=(n, n)), np.ones(n)
     arrays = {
         "partition": [J],
         "multipliers": [J, P, work],
         **{key: [Q, P, J, b, work] for key in ("constrained_solve", "constrained_solve_lu")},
         "udwadia_kalaba": [Q, P, J, b, work],
-        "udwadia_kalaba_limit": [Q, P, J, b, u, rng.normal(size=(n, n)), np.ones(n), work],
-        "canonical": [Q, rng.normal(size=(n, n)), P, J, b, u, work],
+        "udwadia_kalaba_limit": [Q, P, J, b, u, G, h, work],
+        "canonical": [Q, rng.normal(size=(n, n)), P, J, b, u, G, h, work],
     }
     return (n, m), [*arrays[name], *outputs]
 

@@ -54,7 +54,10 @@ def program() -> Program:
 
 
 def kernel_functions(graph: Graph) -> tuple[Function, ...]:
-    """``udwadia_kalaba`` (u', multipliers, rank; many right sides) and ``canonical`` (parts) on the numbers in u."""
+    """``udwadia_kalaba`` (u', multipliers, rank; many right sides; limit) and ``canonical`` on the numbers in u.
+
+    The rates G and h are the first numbers of Q'.
+    """
     offsets = {"Q": 0, "P": 9, "J": 12, "b": 18, "Qdot": 20, "v": 29}
     lengths = {"Q": 9, "P": 3, "J": 6, "b": 2, "Qdot": 9, "v": 3}
 
@@ -93,20 +96,22 @@ def kernel_functions(graph: Graph) -> tuple[Function, ...]:
         {"Q": 9, "J": 6, "X": 10, "scratch": KERNELS["udwadia_kalaba_many"].work(N_U, N_C, 2)},
         "",
     )
+    numbers = {"G": (20, 6), "h": (26, 2), "v": (29, 3)}
+    given = Block(
+        "", tuple(Store(n, i, graph.input("u", k + i)) for n, (k, size) in numbers.items() for i in range(size))
+    )
+    rates = {"v": 3, "G": 6, "h": 2}
     parts = Function(
         "parts",
         (12,),
         (
-            block("Q", "P", "J", "b", "Qdot", "v"),
-            Call("canonical", (N_U, N_C, "Q", "Qdot", "P", "J", "b", "v", "scratch", "x")),
+            block("Q", "P", "J", "b", "Qdot"),
+            given,
+            Call("canonical", (N_U, N_C, "Q", "Qdot", "P", "J", "b", "v", "G", "h", "scratch", "x")),
             Block("", stored(graph, "out", "x", 12)),
         ),
-        {**lengths, "scratch": KERNELS["canonical"].work(N_U, N_C), "x": 12},
+        {**lengths, **rates, "scratch": KERNELS["canonical"].work(N_U, N_C), "x": 12},
         "",
-    )
-    numbers = {"G": (20, 6), "h": (26, 2), "v": (29, 3)}  # those of Qdot are free
-    given = Block(
-        "", tuple(Store(n, i, graph.input("u", k + i)) for n, (k, size) in numbers.items() for i in range(size))
     )
     limit = Function(
         "limit",
@@ -117,16 +122,7 @@ def kernel_functions(graph: Graph) -> tuple[Function, ...]:
             Call("udwadia_kalaba_limit", (N_U, N_C, "Q", "P", "J", "b", "v", "G", "h", "scratch", "a", "m", "k")),
             result,
         ),
-        {
-            **arrays,
-            "G": 6,
-            "h": 2,
-            "v": 3,
-            "scratch": KERNELS["udwadia_kalaba_limit"].work(N_U, N_C),
-            "a": 3,
-            "m": 2,
-            "k": 1,
-        },
+        {**arrays, **rates, "scratch": KERNELS["udwadia_kalaba_limit"].work(N_U, N_C), "a": 3, "m": 2, "k": 1},
         "",
     )
     return general, many, parts, limit
@@ -249,6 +245,34 @@ def test_rows_that_become_dependent_are_replaced_by_their_rates(
     assert np.allclose(out[:3], np.array(twin[:3], dtype=float), rtol=1e-6, atol=1e-6)
     if spoil is not nearly and spoil is not duplicate:
         assert np.allclose(s["J"].T @ out[3:5], s["Q"] @ expected - s["P"], rtol=EVALUATION, atol=EVALUATION)
+
+
+@pytest.mark.parametrize("spoil", [lambda J: None, nearly, duplicate, vanish])
+@pytest.mark.parametrize("seed", range(5))
+def test_canonical_parts_split_the_limit(
+    compiled: CompiledModel, seed: int, spoil: Callable[[np.ndarray], None]
+) -> None:
+    """The part that enforces the constraints is the projection of u' on the rows in use, rates among them."""
+    s = system(seed, spoil)
+    given = inputs([0.0] * 3, flat(s))
+    status, out = compiled.evaluate("parts", given, 12)
+    twin_status, twin = interpret(program(), "parts", given)
+    limit_status, limit = compiled.evaluate("limit", given, 6)
+    assert status == twin_status == limit_status
+    udot = out[:3] + out[3:6]
+    np.testing.assert_allclose(udot, limit[:3], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(out, np.array(twin, dtype=float), rtol=1e-6, atol=1e-6)
+    assert abs(out[:3] @ s["Q"] @ out[3:6]) < EVALUATION * (udot @ s["Q"] @ udot)
+    L = np.linalg.cholesky(s["Q"])
+    M = np.linalg.solve(L, s["J"].T).T
+    rates = np.linalg.solve(L, s["Qdot"].ravel()[:6].reshape(2, 3).T).T
+    left, values, right = np.linalg.svd(M, full_matrices=False)
+    rows = np.diag(values) @ right
+    for k in range(2):
+        if values[k] <= 1e-3 * np.abs(left[:, k]) @ np.linalg.norm(M, axis=1):
+            rows[k] = left[:, k] @ rates
+    held = np.linalg.solve(L.T, np.linalg.pinv(rows) @ rows @ L.T @ udot)
+    np.testing.assert_allclose(out[:3], held, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("spoil", [nearly, duplicate])

@@ -115,14 +115,6 @@ def pseudoinverse(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]
     return any_rank(f, s, stabilized)["udot"]
 
 
-def canonical(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
-    """Return the sum of the constraint-enforcing and the momentum-balance part (Bajodah and Chen 2018)."""
-    if reason := f.equations.unsteady_factors(inputs=True):
-        raise BuildError(f'form="canonical" computes the rate of M^1/2, but {reason}; use form="pseudoinverse"')
-    parts = acceleration_parts(f, s, stabilized)
-    return [parts[i] + parts[f.n_u + i] for i in range(f.n_u)]
-
-
 def any_partition(f: Functions, s: Fragment, stabilized: bool) -> Sequence[Node]:
     """Return u' with dependent speeds chosen at run time."""
     system: dict[str, Any] = {"Q": f.mass, "P": f.function("P"), "J": f.function("J")}
@@ -142,7 +134,7 @@ RIGHT_SIDES: Final[dict[str, RightSide]] = {
     "range_space": range_space,
     "articulated": articulated,
     "augmented": augmented,
-    "canonical": canonical,
+    "canonical": pseudoinverse,  # the sum of the parts of u' that acceleration_parts() splits
     "pseudoinverse": pseudoinverse,
 }
 """The functions that compute u' in the forms that integrate speeds, by their names in the table of forms."""
@@ -198,19 +190,27 @@ def any_rank(f: Functions, s: Fragment, stabilized: bool) -> dict[str, list[Node
     """Return ``udot``, the multipliers ``lambda`` of least norm and the ``rank`` of the constraint rows."""
     if not f.n_c:
         return s.call("udwadia_kalaba", f.n_u, 0, title=_title(f), **_system(f, stabilized=False))
-    G, h = constraint_rates(f.equations, stabilized)
-    s.store(_title(f), **_system(f, stabilized))
-    s.store("d/dt (J u' - b) = G u' + h + J u''", G=G, h=h)
-    return s.call("udwadia_kalaba_limit", f.n_u, f.n_c, Q="Q", P="P", J="J", b="b", u="u", G="G", h="h")
+    _store_limit(f, s, stabilized)
+    return s.call("udwadia_kalaba_limit", f.n_u, f.n_c, **_LIMIT)
 
 
 def acceleration_parts(f: Functions, s: Fragment, stabilized: bool) -> list[Node]:
-    """Return the two parts of u' and the two parts of w', (4, n_u)."""
-    s.store(_title(f), **_system(f, stabilized))
+    """Split the u' of `any_rank`: its two parts and the two parts of w', (4, n_u) (Bajodah and Chen 2018)."""
+    _store_limit(f, s, stabilized)
     e = f.equations
     matrix = "matrix of the accelerations" if e.model.is_accelerated else "kinetic-energy matrix"
     s.store(f"rate of the {matrix}", Qdot=e.simplified([e.system.rate(entry) for entry in e.M.nodes]))
-    return s.call("canonical", f.n_u, f.n_c, Q="Q", Qdot="Qdot", P="P", J="J", b="b", u="u")["parts"]
+    return s.call("canonical", f.n_u, f.n_c, Qdot="Qdot", **_LIMIT)["parts"]
+
+
+_LIMIT: Final[dict[str, Any]] = {name: name for name in ("Q", "P", "J", "b", "u", "G", "h")}
+
+
+def _store_limit(f: Functions, s: Fragment, stabilized: bool) -> None:
+    """Store what the kernels of the limit near dependent constraint rows take."""
+    G, h = constraint_rates(f.equations, stabilized)
+    s.store(_title(f), **_system(f, stabilized))
+    s.store("d/dt (J u' - b) = G u' + h + J u''", G=G, h=h)
 
 
 def _title(f: Functions) -> str:

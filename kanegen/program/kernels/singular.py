@@ -68,26 +68,6 @@ def udwadia_kalaba_many(n_u: int, n_c: int, m: int, Q: Array, J: Array, X: Array
     return Status.OK
 
 
-def canonical(
-    n_u: int, n_c: int, Q: Array, Qdot: Array, P: Array, J: Array, b: Array, u: Array, work: Array, parts: Array
-) -> int:
-    """Compute constraint-enforcing and momentum-balance parts of u' and w' (Bajodah and Chen 2018, eqs. 40 and 44)."""
-    factor = cholesky_factor(matrix(n_u, n_u, Q))
-    if factor is None:
-        return Status.SINGULAR
-    values, vectors = symmetric_eigen(factor)
-    roots = values**0.5
-    root = vectors.T / roots
-    scaled, free = matrix(n_c, n_u, J) @ root, root.T @ vector(P)
-    held, _, rank = pseudoinverse(scaled, vector(b))
-    rates = vectors @ matrix(n_u, n_u, Qdot) @ vectors.T / (roots[:, None] + roots)
-    turning = rates @ (vectors @ vector(u[:n_u]))
-    balanced, balanced_turning = _without_rows(scaled, free), _without_rows(scaled, turning)
-    enforced, remaining = held + turning - balanced_turning, balanced + balanced_turning
-    fill(parts, np.concatenate([root @ held, root @ balanced, vectors.T @ enforced, vectors.T @ remaining]))
-    return Status.RANK_DEFICIENT if rank < n_c else Status.OK
-
-
 def udwadia_kalaba_limit(
     n_u: int,
     n_c: int,
@@ -111,30 +91,93 @@ def udwadia_kalaba_limit(
     root = _inverse_root(n_u, Q)
     if root is None:
         return Status.SINGULAR
-    rows, rates, free = matrix(n_c, n_u, J) @ root, matrix(n_c, n_u, G) @ root, root.T @ vector(P)
-    rest = vector(b) - rows @ free
+    rows, rates = matrix(n_c, n_u, J) @ root, matrix(n_c, n_u, G) @ root
+    y, multipliers, rank[0], _ = _nearest(rows, vector(b), rates, vector(h), max(abs(x) for x in u), root.T @ vector(P))
+    fill(udot, root @ y)
+    fill(shortest, multipliers)
+    return Status.RANK_DEFICIENT if rank[0] < n_c else Status.OK
+
+
+def canonical(
+    n_u: int,
+    n_c: int,
+    Q: Array,
+    Qdot: Array,
+    P: Array,
+    J: Array,
+    b: Array,
+    u: Array,
+    G: Array,
+    h: Array,
+    work: Array,
+    parts: Array,
+) -> int:
+    """Compute constraint-enforcing and momentum-balance parts of u' and w' (Bajodah and Chen 2018, eqs. 40 and 44).
+
+    The u' is that of `udwadia_kalaba_limit`; the rates of replaced rows enforce constraints, too.
+    """
+    factor = cholesky_factor(matrix(n_u, n_u, Q))
+    if factor is None:
+        return Status.SINGULAR
+    values, vectors = symmetric_eigen(factor)
+    roots = values**0.5
+    root = vectors.T / roots
+    rows, rates, speeds = matrix(n_c, n_u, J) @ root, matrix(n_c, n_u, G) @ root, vector(u[:n_u])
+    y, _, rank, used = _nearest(rows, vector(b), rates, vector(h), max(abs(speeds)), root.T @ vector(P))
+    turns = vectors @ matrix(n_u, n_u, Qdot) @ vectors.T / (roots[:, None] + roots)
+    turning = turns @ (vectors @ speeds)
+    balanced, balanced_turning = _without_rows(used, y), _without_rows(used, turning)
+    held, held_turning = y - balanced, turning - balanced_turning
+    of_w = [vectors.T @ (held + held_turning), vectors.T @ (balanced + balanced_turning)]
+    fill(parts, np.concatenate([root @ held, root @ balanced, *of_w]))
+    return Status.RANK_DEFICIENT if rank < n_c else Status.OK
+
+
+def _nearest(
+    rows: Matrix, sides: Matrix, rates: Matrix, h: Matrix, speed: Any, y: Matrix
+) -> tuple[Matrix, Matrix, int, Matrix]:
+    """Change y (n,) as little as possible so that ``rows @ y = sides``, with replaced rows ``rates @ y = -h``.
+
+    Returns y, the multipliers, the rank of the rows, and the rows in use: replaced ones by their rates.
+    """
+    count = len(rows)
+    if count == 0:
+        return y, sides, 0, rows
+    rest = sides - rows @ y
     U, singular, _ = singular_values(rows, full=True)
-    vectors, values = U.T, np.concatenate([singular**2, np.zeros(n_c - len(singular), dtype=int)])
-    directions, changes, scales = vectors @ rows, vectors @ rates, _scales(U, rows)
-    replaced = _replaced(values, scales, directions, changes, _scales(U, rates), max(abs(x) for x in u))
-    independent = [k for k in range(n_c) if values[k] > SINGULAR_VALUE_TOLERANCE**2 * scales[k]]
+    vectors, values = U.T, np.concatenate([singular**2, np.zeros(count - len(singular), dtype=int)])
+    directions, changes, scales = vectors @ rows, vectors @ rates, _means(U, _row_scales(rows, rates, speed))
+    replaced = _replaced(values, scales, directions, changes, _means(U, _squares(rates)), speed)
+    independent = [k for k in range(count) if values[k] > SINGULAR_VALUE_TOLERANCE**2 * scales[k]]
     kept = [k for k in independent if k not in replaced]
     weights = (vectors[kept] @ rest) / values[kept]
-    y = free + weights @ directions[kept]
+    y, used = y + weights @ directions[kept], directions[kept]
     if replaced:
         bound = [(directions[k], values[k]) for k in kept]
-        missing = -(vectors[replaced] @ vector(h)) - changes[replaced] @ y
-        y = y + pseudoinverse(np.array([_without(changes[k], bound) for k in replaced]), missing)[0]
-    fill(udot, root @ y)
-    fill(shortest, weights @ vectors[kept])
-    rank[0] = len(independent)
-    return Status.RANK_DEFICIENT if len(independent) < n_c else Status.OK
+        missing = -(vectors[replaced] @ h) - changes[replaced] @ y
+        free = np.array([_without(changes[k], bound) for k in replaced])
+        y, used = y + pseudoinverse(free, missing)[0], np.concatenate([used, free])
+    return y, weights @ vectors[kept], len(independent), used
 
 
-def _scales(U: Matrix, rows: Matrix) -> Matrix:
-    """Return the mean of the squared lengths of the rows, weighted with the squares of each column of U."""
-    scales: Matrix = (U * U).T @ (rows * rows).sum(axis=1)
+def _squares(rows: Matrix) -> Matrix:
+    squares: Matrix = (rows * rows).sum(axis=1)
+    return squares
+
+
+def _row_scales(rows: Matrix, rates: Matrix, speed: Any) -> Matrix:
+    """Return the squared sizes of the rows; for one that all but vanishes that of its change over a unit."""
+    squares = _squares(rows)
+    if speed == 0:
+        return squares
+    scales: Matrix = np.maximum(squares, np.minimum(max(squares), _squares(rates) / speed**2))
     return scales
+
+
+def _means(U: Matrix, squares: Matrix) -> Matrix:
+    """Return the means of the squares of rows, weighted with the squares of each column of U."""
+    means: Matrix = (U * U).T @ squares
+    return means
 
 
 def _replaced(
@@ -147,7 +190,7 @@ def _replaced(
     for k, value in enumerate(values):
         change = _without(changes[k], bound)
         left = change @ change
-        if value < limits[k] and left > RATE**2 * rates[k] and value * speed**2 < DISTANCE**2 * left:
+        if value <= limits[k] and left > RATE**2 * rates[k] and value * speed**2 < DISTANCE**2 * left:
             replaced.append(k)
     return replaced
 
@@ -164,7 +207,7 @@ def pseudoinverse(M: Matrix, z: Matrix) -> tuple[Matrix, Matrix, int]:
     if len(M) == 0:
         return np.zeros(M.shape[1], dtype=int), np.zeros(0, dtype=int), 0
     U, values, VT = singular_values(M)
-    used = np.flatnonzero(values**2 > SINGULAR_VALUE_TOLERANCE**2 * _scales(U, M))
+    used = np.flatnonzero(values**2 > SINGULAR_VALUE_TOLERANCE**2 * _means(U, _squares(M)))
     U, values = U[:, used], values[used]
     along = (U.T @ z) / values
     return along @ VT[used], U @ (along / values), len(used)
@@ -228,6 +271,10 @@ def _operations(n_u: int, n_c: int) -> int:
     return cholesky_operations(n_u) + n_c * n_u * n_u + 5 * n_c * n_c * (6 * n_u + 3 * n_c)
 
 
+def _nearest_work(n_u: int, n_c: int) -> int:
+    return n_u + n_c * (2 * n_c + n_u + 3)
+
+
 def _control_operations(m: int, n: int) -> int:
     # Right side minus A y, about five sweeps of rotations of the rows, and the solution along each row.
     return 2 * m * n + 5 * m * (m - 1) // 2 * (6 * n + 6 * m + 12) + m * (6 * n + 4 * m)
@@ -237,9 +284,10 @@ _HEADER, _SIZES = "kg_generalized.h", ("n_u", "n_c")
 _Q, _J, _U, _C = ("n_u", "n_u"), ("n_c", "n_u"), ("n_u",), ("n_c",)
 _SYSTEM: Final = {"Q": _Q, "P": _U, "J": _J, "b": _C}
 _RESULTS: Final[Shapes] = {"udot": _U, "lambda": _C, "rank": (1,)}
-_LIMIT: Final = {**_SYSTEM, "u": _U, "G": _J, "h": _C, "work": (), **_RESULTS}
 _MANY: Final = {"Q": _Q, "J": _J, "X": ("n_u + n_c", "m"), "work": ()}
-_CANONICAL: Final[Shapes] = {"Q": _Q, "Qdot": _Q, "P": _U, "J": _J, "b": _C, "u": _U, "work": (), "parts": (4, "n_u")}
+_RATES: Final = {"u": _U, "G": _J, "h": _C, "work": ()}
+_LIMIT: Final = {**_SYSTEM, **_RATES, **_RESULTS}
+_CANONICAL: Final[Shapes] = {"Q": _Q, "Qdot": _Q, "P": _U, "J": _J, "b": _C, **_RATES, "parts": (4, "n_u")}
 
 _CONTROL: Final = "kg_control.h"
 _A, _M, _N = ("m", "n"), ("m",), ("n",)
@@ -264,7 +312,7 @@ KERNELS: Final = (
         _LIMIT,
         tuple(_RESULTS),
         operations=lambda n_u, n_c: _operations(n_u, n_c) + n_c * n_u * n_u,
-        work=lambda n_u, n_c: 2 * n_u + n_c * (2 * n_c + n_u + 4),
+        work=lambda n_u, n_c: n_c + _nearest_work(n_u, n_c),
     ),
     Kernel(
         udwadia_kalaba_many,
@@ -281,8 +329,8 @@ KERNELS: Final = (
         _SIZES,
         _CANONICAL,
         ("parts",),
-        operations=lambda n_u, n_c: 60 * n_u**3 + _operations(n_u, n_c),
-        work=lambda n_u, n_c: n_u * (n_u + 7) + n_c * (n_c + 2),
+        operations=lambda n_u, n_c: 60 * n_u**3 + 4 * n_c * n_u * n_u + _operations(n_u, n_c),
+        work=lambda n_u, n_c: n_u * (n_u + 5) + 2 * n_c + _nearest_work(n_u, n_c),
     ),
     Kernel(control_solve, _CONTROL, _A, _SOLVE, ("x",), _control_operations, lambda m, n: m * (m + 3) + n),
     Kernel(control_damped, _CONTROL, _A, _DAMPED, ("x",), _control_operations, lambda m, n: m * (m + 1)),

@@ -22,6 +22,7 @@ START = (0.3, -5.0)
 # Steps to the flat position and after it; rk4 with so many has an error of some 1e-10.
 BEFORE, AFTER = 40, 10
 CASES = {"vanishing row": False, "parallel rows": True}
+FORMS = ("pseudoinverse", "canonical")
 
 
 def flat(_t: float, y: np.ndarray) -> float:
@@ -42,9 +43,9 @@ def crank(t_end: float, **options: Any) -> Any:
 
 
 @cache
-def solver_of(tilted: bool) -> kg.Solver:
+def solver_of(tilted: bool, form: str = "pseudoinverse") -> kg.Solver:
     projection = kg.Projection(integrals=("energy",))
-    return kg.build(four_bars(1, tilted), form="pseudoinverse", stabilization=projection)
+    return kg.build(four_bars(1, tilted), form=form, stabilization=projection)
 
 
 @cache
@@ -79,3 +80,42 @@ def test_a_step_may_end_anywhere_near_the_flat_position(tilted: bool, integrals:
             position, velocity = solver.residuals(*state)
             assert np.abs(position).max() < PROJECTED
             assert np.abs(velocity).max() < 1e2 * PROJECTED  # 5 rad/s times 1e-12 rad, for sums of a few terms
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("tilted", CASES.values(), ids=CASES)
+def test_adaptive_steps_pass_flat_positions_on_the_same_branch(tilted: bool, form: str) -> None:
+    """``"canonical"`` turned into the other branch, with an energy that moved by 5.2 J."""
+    solver = solver_of(tilted, form).with_stabilization(kg.Projection())
+    t_end = 3.0
+    run = solver.integrate(
+        (0.0, t_end), (START[0], START[0], 0.0), (START[1], START[1], 0.0), rtol=1e-10, atol=1e-12, method="dop853"
+    )
+    passages = np.count_nonzero(np.diff(np.sign(np.sin(run.q[:, 0]))))
+    assert passages >= 2
+    assert np.ptp(run.q[:, :2], axis=1).max() < 1e-7
+    energy = [solver.energy(*state) for state in zip(run.t, run.q, run.u, strict=True)]
+    assert np.ptp(energy) < 1e-6
+    np.testing.assert_allclose([run.q[-1, 0], run.u[-1, 0]], crank(t_end).y[:, -1], rtol=0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("tilted", CASES.values(), ids=CASES)
+def test_accelerations_in_the_flat_position_belong_to_the_branch(tilted: bool, form: str) -> None:
+    """Parallel cranks, and the cranks folded: the first at rest, the others turning as one bar (two rods of 1 m).
+
+    A row that is zero in all bits was not replaced: folded cranks had the accelerations of parallel ones.
+    """
+    solver, g = solver_of(tilted, form), 9.81
+    # Folded: both moving rods turn about the pin of the second crank, 2/3 a'' = -g cos a.
+    branches = (((-5.0, -5.0, 0.0), (-1.2 * g, -1.2 * g, 0.0)), ((0.0, -5.0, -5.0), (0.0, -1.5 * g, -1.5 * g)))
+    for u, expected in branches:
+        for angle in (0.0, 1e-12, -1e-7, 1e-5):
+            q = angle * np.sign(np.abs(u))
+            udot = solver.rhs(0.0, q, u)[1]
+            np.testing.assert_allclose(udot, expected, rtol=0.0, atol=1e-8)
+            if form == "canonical":
+                parts = solver.acceleration_parts(0.0, q, u)
+                np.testing.assert_allclose(parts.udot_constraint + parts.udot_momentum, udot, rtol=0.0, atol=1e-11)
+                assert abs(parts.udot_constraint @ solver.Q(0.0, q, u) @ parts.udot_momentum) < 1e-11
+                assert abs(parts.wdot_constraint @ parts.wdot_momentum) < 1e-11
