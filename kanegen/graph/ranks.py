@@ -15,8 +15,11 @@ RANK_TOLERANCE: Final = 1e-9
 random states carry relative errors of 1e-13 at most (some hundred roundings, Newton's method converged to 1e-14), and
 rows that are independent by design give values far above 1e-6: the tolerance lies between."""
 
-EQUILIBRATIONS: Final = 3
-"""How often rows and columns are scaled in turn, until units hardly matter."""
+SMALLEST_ROW: Final = 1e-13
+"""Rows that are smaller than this, relative to the largest one, are zero but for rounding."""
+
+EQUILIBRATIONS: Final = 20
+"""How often rows and columns are scaled in turn, until units do not matter."""
 
 
 def unit_rows(matrix: ArrayLike) -> Array:
@@ -26,6 +29,12 @@ def unit_rows(matrix: ArrayLike) -> Array:
     return rows / np.where(lengths > 0.0, lengths, 1.0)
 
 
+def comparable_rows(matrix: Array) -> Array:
+    """The rows of one state scaled to length one, whatever their units; those that are rounding are zero."""
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return unit_rows(np.where(lengths > SMALLEST_ROW * lengths.max(initial=0.0), matrix, 0.0))
+
+
 def rank(matrix: ArrayLike) -> int:
     """The number of independent rows, independent of their units."""
     rows = unit_rows(matrix)
@@ -33,16 +42,21 @@ def rank(matrix: ArrayLike) -> int:
 
 
 def is_regular(matrix: Array) -> bool:
-    """Whether a square matrix has full rank, whatever the units of its rows and columns."""
-    scaled = np.abs(np.asarray(matrix, dtype=np.float64))
+    """Whether a square matrix has full rank, whatever the units of its rows and columns.
+
+    These are scaled so that the logarithms of the entries have the mean 0 in each of them (Curtis and Reid 1972).
+    """
+    entries = np.asarray(matrix, dtype=np.float64)
+    nonzero = entries != 0.0
+    if not (nonzero.any(axis=0).all() and nonzero.any(axis=1).all()):
+        return False
+    logarithms = np.log(np.abs(entries), out=np.zeros_like(entries), where=nonzero)
     for _ in range(EQUILIBRATIONS):
-        for axis in (0, 1):
-            largest = scaled.max(axis=axis, keepdims=True, initial=0.0)
-            if not np.all(largest > 0.0):
-                return False
-            scaled = scaled / largest
-    signed = np.copysign(scaled, matrix)
-    return bool(np.linalg.svd(signed, compute_uv=False).min(initial=1.0) > RANK_TOLERANCE)
+        for axis in (1, 0):
+            mean = logarithms.sum(axis=axis, keepdims=True) / nonzero.sum(axis=axis, keepdims=True)
+            logarithms = np.where(nonzero, logarithms - mean, 0.0)
+    scaled = unit_rows(np.where(nonzero, np.copysign(np.exp(logarithms), entries), 0.0))
+    return bool(np.linalg.svd(scaled, compute_uv=False).min(initial=1.0) > RANK_TOLERANCE)
 
 
 def null_space(matrix: ArrayLike) -> Array:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from kanegen.arrays import Array
 from kanegen.display import Table, page
 from kanegen.errors import SolveError
-from kanegen.graph.ranks import RANK_TOLERANCE, pivoted_columns
+from kanegen.graph.ranks import RANK_TOLERANCE, comparable_rows, pivoted_columns
 from kanegen.model.inputs import MULTIPLIER
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.analysis.closed_contacts import (
@@ -352,6 +352,8 @@ def _solved(
 ) -> tuple[Array, Array, list[int]]:
     """From ``matrix dx + others dy = 0``: ``dx = X dx_free + Y dy`` and the indices of the free elements of x."""
     n = len(names)
+    rows = comparable_rows(np.hstack([matrix, others]))
+    matrix, others = rows[:, :n], rows[:, n:]
     free = _free(matrix, names, wanted, what)
     bound = [i for i in range(n) if i not in free]
     X, Y = np.zeros((n, len(free))), np.zeros((n, others.shape[1]))
