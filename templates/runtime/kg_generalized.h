@@ -335,8 +335,10 @@ static inline void kg_row_scales(int m, int n, const kg_real *M, const kg_real *
     largest = KG_MAX(largest, scales[i]);
   }
   for (int i = 0; i < m && speed > KG_C(0.0); ++i) {
-    const kg_real rate = kg_dot(n, G + i * (ptrdiff_t)n, G + i * (ptrdiff_t)n) / (speed * speed);
-    scales[i] = KG_MAX(scales[i], KG_MIN(largest, rate));
+    if (scales[i] <= kg_near_limit(largest)) {
+      const kg_real rate = kg_dot(n, G + i * (ptrdiff_t)n, G + i * (ptrdiff_t)n) / (speed * speed);
+      scales[i] = KG_MAX(scales[i], KG_MIN(largest, rate));
+    }
   }
 }
 

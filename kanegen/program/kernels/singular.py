@@ -170,8 +170,9 @@ def _row_scales(rows: Matrix, rates: Matrix, speed: Any) -> Matrix:
     squares = _squares(rows)
     if speed == 0:
         return squares
-    scales: Matrix = np.maximum(squares, np.minimum(max(squares), _squares(rates) / speed**2))
-    return scales
+    largest = max(squares)
+    changes = np.maximum(squares, np.minimum(largest, _squares(rates) / speed**2))
+    return np.where(squares <= DISTANCE**2 * largest, changes, squares)
 
 
 def _means(U: Matrix, squares: Matrix) -> Matrix:
