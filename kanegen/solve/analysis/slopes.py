@@ -9,6 +9,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
+from kanegen.errors import SolveError
 from kanegen.model.inputs import MULTIPLIER
 from kanegen.solve.feedback.laws import LAWS, UNLIMITED_LAWS
 from kanegen.solve.functions import CompiledFunctions
@@ -20,7 +21,12 @@ STATE: Final = ("q", "u", "s")
 """The arguments that make up the state."""
 
 _DIFFERENCE = 1e-5
-"""Step of central differences relative to the argument, or to 1 if that is larger."""
+"""First step of central differences, relative to the largest argument of its kind, or to 1 if that is larger."""
+_REDUCTIONS = 14
+_CURVED = 1e-9
+"""A step is too long if halving it changes the function's slope by more than this part of the function per step."""
+_SMALL = 1e-5
+"""Values of a function below this fraction of its largest one may be rounding errors of zero."""
 
 
 class Slopes:
@@ -71,7 +77,8 @@ def output_names(d: Description) -> tuple[str, ...]:
 class DifferenceSlopes(Slopes):
     """The same derivatives by central differences, for models that were built without Jacobians.
 
-    ``point`` maps the arguments q, u, s, r, t and lambda to arrays (n,). The relative error is about 1e-10.
+    ``point`` maps the arguments q, u, s, r, t and lambda to arrays (n,). The relative error is about 1e-10
+    in any unit.
     """
 
     def __init__(self, functions: CompiledFunctions, rhs: str, point: Mapping[str, Array]) -> None:
@@ -82,16 +89,44 @@ class DifferenceSlopes(Slopes):
     def of(self, name: str, argument: str) -> Array:
         """The derivatives of one function with respect to one argument, (rows, columns)."""
         matrix = np.zeros((self.rows[name], self.columns[argument]))
-        start = self._point[argument]
         for column in range(matrix.shape[1] if self.rows[name] else 0):
-            step = _DIFFERENCE * max(1.0, abs(float(start[column])))
-            values = []
-            for change in (step, -step):
-                self._point[argument] = start + change * np.eye(len(start))[column]
-                values.append(self._value(name))
-            matrix[:, column] = (values[0] - values[1]) / (2.0 * step)
-        self._point[argument] = start
+            matrix[:, column] = self._column(name, argument, column)
         return matrix
+
+    def _column(self, name: str, argument: str, column: int) -> Array:
+        """The derivatives with respect to one entry of an argument.
+
+        Neither the unit of the argument nor its value tells the distance over which the function is curved: the step
+        is shortened until halving it hardly changes the slope. Where no step does, as at a kink, the usual one counts.
+        """
+        start = self._point[argument]
+        own = _DIFFERENCE * max(1.0, abs(float(start[column])))
+        step = max(own, _DIFFERENCE * float(np.abs(start).max()))
+        for _ in range(_REDUCTIONS):
+            try:
+                slope, error = self._slope(name, argument, column, step)
+                if error * step <= _CURVED:
+                    return slope
+            except SolveError:  # outside the domain of an expression
+                pass
+            step /= 10.0
+        return self._slope(name, argument, column, own)[0]
+
+    def _slope(self, name: str, argument: str, column: int, step: float) -> tuple[Array, float]:
+        """The slope, extrapolated to step 0, and by how much halving the step changes it, relative to the function."""
+        start, unit = self._point[argument], np.eye(len(self._point[argument]))[column]
+        values = []
+        try:
+            for change in (step, -step, step / 2.0, -step / 2.0):
+                self._point[argument] = start + change * unit
+                values.append(self._value(name))
+        finally:
+            self._point[argument] = start
+        slope, halved = (values[0] - values[1]) / (2.0 * step), (values[2] - values[3]) / step
+        size = np.abs(values).max(axis=0)
+        size = np.maximum(size, _SMALL * size.max(initial=0.0))
+        errors = np.abs(slope - halved)[size > 0.0] / size[size > 0.0]
+        return halved + (halved - slope) / 3.0, float(errors.max(initial=0.0))
 
     def _value(self, name: str) -> Array:
         """The values of a function at the point, in the order of the rows."""
