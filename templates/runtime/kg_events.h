@@ -115,16 +115,13 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
   scan.shortest = KG_MAX(KG_BY_PRECISION(1e-9, 1e-6), KG_C(4.0) * rounding);
   scan.limit = *limit;
   scan.restless = f->restless[i];
+  scan.falling = f->nearing[i];
   scan.effort = 0;
   kg_finder_piece(f, i, &whole);
   if ((kg_real)scan.side * whole.g[0] < KG_C(0.0)) {
     scan.side = f->rules[i] == KG_CONDITION ? scan.side : 0;
   }
-  if (f->nearing[i] && (kg_real)scan.side * (whole.g[1] - whole.g[0]) > KG_C(0.0)) {
-    status = KG_MIN(kg_zeros_report(&f->found[i], KG_TOUCH, KG_C(0.0), whole.g[0], KG_C(0.0), whole.g[0]), KG_OK);
-  } else {
-    status = kg_zeros_first(&scan, &whole, &f->found[i]);
-  }
+  status = kg_zeros_first(&scan, &whole, &f->found[i]);
   kg_finder_take_back(f, i);
   if (status == KG_OK && f->found[i].kind == KG_CROSSING) {
     status = kg_zeros_root(&scan, &f->found[i], rounding);
@@ -132,7 +129,9 @@ static inline int kg_finder_scan(kg_finder *f, kg_stepper *s, int i, kg_real *li
   f->side[i] = scan.side;
   f->came[i] = scan.side == 0 && is_short ? scan.came : 0; /* 0 after a usual step: it stays on the surface */
   f->restless[i] = scan.effort > 0;
-  f->nearing[i] = f->found[i].kind == KG_NOTHING && kg_finder_is_near(f, s, i, whole.g[3], KG_C(1.0) - kg_zeros_place(3));
+  f->nearing[i] = f->found[i].kind != KG_NOTHING
+                      ? 0
+                      : kg_finder_nears(f, s, i, whole.g[3], KG_C(1.0) - kg_zeros_place(3));
   if (status == KG_OK && f->found[i].kind != KG_NOTHING) {
     /* The search for other guards continues a little further, since their events can be simultaneous. */
     *limit = KG_MIN(*limit, f->found[i].b + KG_FINDER_TOGETHER);
@@ -181,8 +180,11 @@ static inline int kg_finder_step(kg_finder *f, kg_stepper *s) {
     if (f->rules[i] != KG_IGNORED && (costly || !kg_finder_is_costly(f, i))) {
       kg_piece whole;
       kg_finder_piece(f, i, &whole);
-      f->fired[i] = f->restless[i] || f->nearing[i] || !kg_zeros_keeps(whole.g, f->side[i]) ||
+      f->fired[i] = f->restless[i] || f->nearing[i] == KG_NEAR || !kg_zeros_keeps(whole.g, f->side[i]) ||
                     (f->rules[i] == KG_ANY && KG_ABS(whole.g[4]) < KG_FINDER_NEAR * KG_ABS(whole.g[3]));
+      if (!f->fired[i]) {
+        f->nearing[i] = KG_ABS(whole.g[4]) < KG_ABS(whole.g[3]);
+      }
     }
     doubtful = doubtful || f->fired[i];
   }
@@ -252,7 +254,7 @@ static inline void kg_finder_mark(kg_finder *f, const kg_stepper *s, int first, 
       f->fired[i] = KG_CROSSING;
     }
     f->side[i] = !f->fired[i] && value < -kg_finder_noise(f, i) ? -before : before;
-    f->nearing[i] = !f->fired[i] && kg_finder_is_near(f, s, i, f->start[i], KG_C(1.0));
+    f->nearing[i] = f->fired[i] ? 0 : kg_finder_nears(f, s, i, f->start[i], KG_C(1.0));
     if (f->fired[i] && found->b > found->a) {
       /* It is zero to within the rounding of its time, by its slope on the dense output. */
       f->rounding[i] = KG_MAX(f->rounding[i], blur * KG_ABS(found->gb - found->ga) / (found->b - found->a));

@@ -25,6 +25,7 @@ extern "C" {
 #define KG_FINDER_ROUNDING (KG_BY_PRECISION(64.0, 1.0) * KG_EPSILON)
 /* A guard that may turn at the end of a step has fallen to this fraction since the last sample in it. */
 #define KG_FINDER_NEAR KG_C(1e-3)
+#define KG_NEAR 2
 /* Relative and absolute tolerance for runs with fixed steps, which have no tolerance of their own. */
 #define KG_FINDER_TOLERANCE KG_BY_PRECISION(1e-10, 1e-5)
 
@@ -47,7 +48,7 @@ typedef struct {
   int *side;      /* sign of each guard before the next step; 0: on the surface */
   int *came;      /* how a guard has come to the surface (kg_zeros) */
   int *restless;  /* whether the last step had to be divided for a guard; 1 before the first step */
-  int *nearing;   /* whether a guard ended the last step next to zero and still approached it: it may turn there */
+  int *nearing;   /* whether a guard approached zero at the end of the last step, KG_NEAR: and is next to it */
   int any_costly;
   int watched;    /* calls of kg_finder_watch() since the last step */
   int g_complete; /* g contains the costly guards too */
@@ -215,13 +216,17 @@ static inline int kg_finder_start(kg_finder *f, const kg_stepper *s) {
   return status;
 }
 
-/* Whether a guard, which had the value `from` this fraction of the last step ago, is so close to zero that it touches
- * zero if it turns here: within a unit, or within what it changes by when t moves by its rounding. */
-static inline int kg_finder_is_near(const kg_finder *f, const kg_stepper *s, int i, kg_real from, kg_real fraction) {
+/* Whether a guard, which had the value `from` this fraction of the last step ago, approaches zero. KG_NEAR: it is so
+ * close that it touches zero if it turns here, within a unit, or within what it changes by when t moves by its rounding.
+ * Not one that has been next to zero all the time. */
+static inline int kg_finder_nears(const kg_finder *f, const kg_stepper *s, int i, kg_real from, kg_real fraction) {
   const kg_real value = KG_ABS(f->g[i]), zero = KG_MAX(f->units[i], kg_finder_noise(f, i));
   const kg_real time = fraction * KG_ABS(s->h), blur = KG_FINDER_ROUNDING * KG_ABS(s->t) * KG_ABS(from - f->g[i]);
-  return f->rules[i] == KG_ANY && f->side[i] != 0 && value < KG_FINDER_NEAR * KG_ABS(from) &&
-         (value <= zero || value * time <= blur);
+  const int is_near = value < KG_FINDER_NEAR * KG_ABS(from) && (value <= zero || value * time <= blur);
+  if (f->rules[i] != KG_ANY || f->side[i] == 0 || !(KG_ABS(from) > KG_FINDER_FLAT * f->units[i])) {
+    return 0;
+  }
+  return is_near ? KG_NEAR : value < KG_ABS(from);
 }
 
 /* The side of guard i after an event, a stop or a jump, where its value is after[i]. Returns KG_CARRIED if the jump

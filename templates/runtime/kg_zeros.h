@@ -64,6 +64,7 @@ typedef struct {
   kg_real shortest; /* pieces of this length are not halved */
   kg_real limit;    /* zeros beyond this place do not matter */
   int restless;     /* whether the function may oscillate fast, as it did before */
+  int falling;      /* whether it approached zero just before the present piece */
   long effort;
 } kg_zeros;
 
@@ -359,7 +360,9 @@ static inline int kg_zeros_judge(kg_zeros *s, const kg_piece *piece, int final, 
                ? kg_zeros_end(s, piece, found)
                : KG_ZEROS_HALVE;
   }
-  if (kg_zeros_positive(b, margin) || kg_zeros_above(4, rises, KG_C(50.0) * margin)) {
+  /* Where it fell before the piece, it may still turn next to the start, at a kink. */
+  if (kg_zeros_positive(b, margin) ||
+      (kg_zeros_above(4, rises, KG_C(50.0) * margin) && !(s->falling && s->rule == KG_ANY))) {
     return KG_ZEROS_CLEAR;
   }
   return final || kg_zeros_above(3, bends, KG_C(800.0) * margin) ? kg_zeros_dip(s, piece, b, margin, final, found)
@@ -431,10 +434,27 @@ static inline int kg_zeros_halve(const kg_zeros *s, const kg_piece *piece, kg_pi
   return status < 0 ? status : kg_zeros_fill(s, right);
 }
 
+/* Whether the function, which approached zero before the piece, turns at its start, where it is zero to within a unit. */
+static inline int kg_zeros_touches(const kg_zeros *s, const kg_piece *piece) {
+  const kg_real zero = KG_MAX(KG_MAX(s->unit, s->noise), kg_zeros_rounding(piece->g));
+  return s->falling && s->rule == KG_ANY && s->side != 0 && KG_ABS(piece->g[0]) <= zero &&
+         (kg_real)s->side * (piece->g[1] - piece->g[0]) > KG_C(0.0);
+}
+
+/* Whether the function moves away from the surface at all. */
+static inline int kg_zeros_moves(const kg_zeros *s, const kg_piece *whole) {
+  int moves = 0;
+  for (int k = 0; k < KG_ZEROS_VALUES; ++k) {
+    moves = moves || KG_ABS(whole->g[k]) > s->flat;
+  }
+  return moves;
+}
+
 /* The first zero that counts in a piece with its six values. Returns KG_OK, with found->kind KG_NOTHING when there is
  * none before the limit, or a negative status of the function. s->side becomes the sign at the end of the piece, or
  * that before the zero. */
 static inline int kg_zeros_first(kg_zeros *s, const kg_piece *whole, kg_found *found) {
+  const int moves = kg_zeros_moves(s, whole);
   kg_piece pending[KG_ZEROS_PIECES];
   int count = 1;
   pending[0] = *whole;
@@ -449,6 +469,12 @@ static inline int kg_zeros_first(kg_zeros *s, const kg_piece *whole, kg_found *f
       s->restless = 1;
       verdict = kg_zeros_halve(s, &piece, pending + count + 1, pending + count);
       count += 2;
+    }
+    if (verdict == KG_ZEROS_CLEAR) {
+      if (kg_zeros_touches(s, &piece)) {
+        verdict = kg_zeros_report(found, KG_TOUCH, piece.a, piece.g[0], piece.a, piece.g[0]);
+      }
+      s->falling = moves && KG_ABS(piece.g[4]) < KG_ABS(piece.g[3]);
     }
     if (verdict < 0 || verdict == KG_ZEROS_FOUND) {
       return verdict < 0 ? verdict : KG_OK;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
@@ -62,6 +63,19 @@ def test_a_guard_that_touches_zero_has_one_event(event: str, c: float, method: s
 def test_a_guard_with_a_kink_at_zero_has_one_event(event: str, c: float, method: str) -> None:
     """Also where the kink falls on the end of a step, as that of a function of t always does with adaptive steps."""
     assert_allclose(times(event, c, method), [c], rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("rtol", [1e-10, 1e-8, 1e-4])
+@pytest.mark.parametrize("method", [method for method in METHODS if method != "rk4"])
+def test_kinks_at_zero_anywhere_in_a_step_have_one_event(method: str, rtol: float) -> None:
+    """Away from the kink of t, at which a step ends; a unit of tolerance of x is at most 10 rtol."""
+    rng = np.random.default_rng(3)
+    for c in rng.uniform(0.5, 9.5, 30):
+        solver = passing().with_parameters(c=c)
+        solution = solver.integrate(
+            (0.0, 10.0), [0.37], [1.0], method=method, rtol=rtol, atol=0.01 * rtol, events=["kink"]
+        )
+        assert_allclose([event.t for event in solution.events], [c - 0.37], rtol=0, atol=20 * rtol)
 
 
 @pytest.mark.parametrize("method", METHODS)
