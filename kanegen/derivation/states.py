@@ -160,7 +160,11 @@ def _outputs_exist(equations: Equations, state: State) -> bool:
 def has_kink(equations: Equations, state: State) -> bool:
     """Whether the two sides of a comparison are equal, or the argument of an absolute value or a root is zero."""
     e = equations
-    groups = (e.M, e.P, e.J, e.b, e.qdot, e.sdot, e.energy if e.model.has_potential else e.kinetic_energy)
+    groups = [e.M, e.P, e.J, e.b, e.qdot, e.sdot]
+    if e.model.has_potential:
+        groups.append(e.energy)
+    elif e.model.lagrangian is None:  # a Lagrangian alone may not tell the kinetic energy
+        groups.append(e.kinetic_energy)
     nodes = [*(node for group in groups for node in group.nodes), *e.once(feedback_laws)]
     nodes += [node for output in e.outputs.values() for node in output.nodes]
     operands = [node.args for node in reachable(nodes) if node.op in KINKS and not node.constant]

@@ -72,7 +72,7 @@ def test_it_goes_on_as_the_disk_that_always_rolls() -> None:
 
 def test_what_rolling_keeps() -> None:
     solver, solution, onset = solver_for("rolling_disk", friction=MU), run(), reference()
-    rolling = solution.t > onset.t
+    rolling = solution.t > onset.t + SWITCH_TIME  # the disk still slips at the switch itself
     energy = [
         solver.energy(*state)
         for state in zip(solution.t[rolling], solution.q[rolling], solution.u[rolling], strict=True)
