@@ -240,6 +240,9 @@ static inline int kg_finder_land(kg_finder *f, const kg_stepper *s, int i, const
     f->side[i] = 1;
     return KG_NOTHING;
   }
+  if (fired) {
+    f->nearing[i] = 0;
+  }
   if (KG_ABS(after[i] - f->g[i]) <= noise) {
     if (!fired && (kg_real)before * after[i] < KG_C(0.0) && kg_finder_counts(f, s, i, -before)) {
       return KG_CROSSING; /* it crosses zero at this very time, where the step ended for another reason */
