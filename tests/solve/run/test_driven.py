@@ -13,7 +13,7 @@ import kanegen as kg
 
 TIMES_TOLERANCE = 100.0
 """Largest error of a damped motion over the relative tolerance, over some tens of seconds."""
-SHARE, CAMPAIGN = 40, 2000
+SHARE, CAMPAIGN = 20, 2000
 """Random runs in every test run, and in the campaign."""
 
 

@@ -20,7 +20,7 @@ END = 25.0
 PULSE = ([0.0, 5.0, 5.001, 6.999, 7.0, END], [0.0, 0.0, 1.0, 1.0, 0.0, 0.0])
 GLOBAL = 100.0
 """Largest error of a damped motion over the relative tolerance, over some tens of seconds."""
-SHARE, CAMPAIGN = 60, 2000
+SHARE, CAMPAIGN = 24, 2000
 """Random runs in every test run, and in the campaign."""
 
 

@@ -18,7 +18,12 @@ import kanegen as kg
 t = me.dynamicsymbols._t
 x, v = me.dynamicsymbols("x v")
 z, n, F = me.dynamicsymbols("z n F")
-ADAPTIVE = ["dopri5", "dop853", "verner9", "rodas"]
+METHODS = [
+    "dopri5",
+    "rodas",
+    pytest.param("dop853", marks=pytest.mark.campaign),  # each method of each case compiles a library
+    pytest.param("verner9", marks=pytest.mark.campaign),
+]
 FUNCTIONS = ("rhs", "jacobians", "consistency")
 START = {"initial": {"x": 0.0, "v": 0.0}, "parameters": {"m": 1.0}}
 RESISTED = -9 * x - v / 2
@@ -95,7 +100,7 @@ def solver(name: str) -> kg.Solver:
     return kg.build(CASES[name].model(), functions=FUNCTIONS)
 
 
-@pytest.mark.parametrize("method", ADAPTIVE)
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", CASES)
 def test_many_and_single(name: str, method: str) -> None:
     case, runs = CASES[name], solver(name)
