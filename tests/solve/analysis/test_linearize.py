@@ -225,3 +225,29 @@ def test_every_example_has_a_linear_model_at_its_start() -> None:
         tangent = slopes["q"] @ linear.C[:n_q] + slopes["u"] @ linear.C[n_q:]
         np.testing.assert_allclose(tangent, 0.0, atol=SOLVE, err_msg=name)
         assert len(linear.coordinates) == n_q - np.linalg.matrix_rank(slopes["q"][:position]) if position else True
+
+
+@pytest.mark.parametrize(("factor", "length"), [(1.0, 1.0), (1e-9, 1.0), (1e-12, 1.0), (1.0, 1e-6), (1e9, 1.0)])
+def test_a_row_in_other_units_is_a_constraint_too(factor: float, length: float) -> None:
+    """Two damped pendulums; the row of the second one is smaller or larger than that of the first one."""
+    x, y, X, Y, *speeds = me.dynamicsymbols("x y X Y u1:5")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    bobs = [O.locatenew(f"P{k}", a * N.x + b * N.y) for k, (a, b) in enumerate([(x, y), (X, Y)])]
+    model = kg.Model(
+        name="two_pendulums",
+        frame=N,
+        coordinates=(x, y, X, Y),
+        speeds=speeds,
+        kinematics=[u - q.diff(TIME) for q, u in zip((x, y, X, Y), speeds, strict=True)],
+        bodies=[me.Particle(f"bob{k}", bob, sm.Integer(1)) for k, bob in enumerate(bobs)],
+        gravity=-9.81 * N.y,
+        loads=[(bob, -0.5 * speeds[2 * k] * N.x) for k, bob in enumerate(bobs)],
+        holonomic_constraints=[x**2 + y**2 - 1, factor * (X**2 + Y**2 - length**2)],
+    )
+    hanging = kg.build(model, functions=FUNCTIONS, backend="interpreted").linearize(0.0, [0, -1, 0, -length], [0] * 4)
+    assert hanging.coordinates == ("x", "X")
+    expected = [complex(-0.25, sign * sqrt(9.81 / l - 0.0625)) for l in (1.0, length) for sign in (-1, 1)]
+    order = np.argsort([value.imag for value in expected])
+    found = sorted(np.linalg.eigvals(hanging.A), key=lambda value: value.imag)
+    assert np.abs(np.array(found) / np.array(expected)[order] - 1).max() < 1e-7
