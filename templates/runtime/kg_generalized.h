@@ -90,9 +90,12 @@ static inline int kg_rank_of_rows(int m, int n, const kg_real *M, kg_real *sizes
   int rank = 0;
   for (int i = 0; i < m; ++i) {
     const kg_real size = kg_dot(n, M + i * (ptrdiff_t)n, M + i * (ptrdiff_t)n);
-    const int counts = size > tolerance * sizes[i];
-    sizes[i] = counts ? size : KG_C(0.0);
-    rank += counts;
+    if (size > tolerance * sizes[i]) {
+      sizes[i] = size;
+      ++rank;
+    } else {
+      sizes[i] = KG_C(0.0);
+    }
   }
   return rank;
 }
