@@ -176,6 +176,8 @@ cdef extern from "module_steppers.h" nogil:
     bint kg_module_all_finite(int, const double *)
     int kg_module_evaluate(const kg_function *, double, const double *, const double *, const double *, const double *,
                            double *, double *, int)
+    int kg_module_residual_units(const kg_function *, int, int, double, const double *, const double *, const double *,
+                                 const double *, double *, double *, double *, double *)
     enum:
         KG_ROW_ARGUMENTS
     ctypedef struct kg_rows:

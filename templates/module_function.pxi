@@ -204,6 +204,25 @@ cdef class Function:
             self._report(status, &a, _data(out))
         return out
 
+    def with_units(self, t, q, u, r=None):
+        """The residuals and their units, each (n,): what they change by, to first order, when q and u change by the size
+        of their largest components, or by 1 where all of them are zero."""
+        cdef Arguments a
+        converted = None
+        if not _is_plain(self, t, q, u, r, None, &a):
+            converted = self._read(t, q, u, r, None, &a)
+            if converted is NAMED or converted is ROWS:
+                raise SolveError(f"the units of {self.name} are those of one state, given by arrays")
+        values, units = _new_vector(self.n_out), _new_vector(self.n_out)
+        scratch = _new_vector(self.n_q + self.n_u + self.n_out)
+        status = kg_module_residual_units(
+            self.function, self.n_q, self.n_u, a.t, a.q, a.u, a.r, self.p, self.work, _data(values), _data(units),
+            _data(scratch)
+        )
+        if status != KG_OK:
+            self._report(status, &a, _data(values))
+        return values, units
+
     def ode(self, t, y, r=None):
         """y' for y = (q, u, s) as one new array (n_q + n_u + n_s,): what scipy.integrate.solve_ivp takes.
 

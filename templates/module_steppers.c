@@ -59,6 +59,16 @@ int kg_module_evaluate(const kg_function *function, kg_real t, const kg_real *q,
   return status < 0 || finite_values(n, out) ? status : KG_NOT_FINITE;
 }
 
+int kg_module_residual_units(const kg_function *residuals, int n_q, int n_u, kg_real t, const kg_real *q,
+                             const kg_real *u, const kg_real *r, const kg_real *p, kg_real *work, kg_real *values,
+                             kg_real *units, kg_real *scratch) {
+  const int status = kg_residual_units(residuals, n_q, n_u, t, q, u, r, p, work, values, units, scratch,
+                                       scratch + n_q + n_u);
+  return status < 0 || (finite_values(residuals->rows, values) & finite_values(residuals->rows, units)) != 0
+             ? status
+             : KG_NOT_FINITE;
+}
+
 int kg_module_open_row(const kg_rows *rows, ptrdiff_t row) {
   const kg_real *r = rows->r + row * rows->next_r, *s = rows->s + row * rows->next_s;
   for (ptrdiff_t i = 0; i < rows->next_r; ++i) {

@@ -6,6 +6,7 @@
 
 #include "kg_model.h"
 #include "kg_projection.h"
+#include "kg_residual_units.h"
 #include "kg_run.h"
 
 const char *kg_module_method_name(int method);
@@ -28,6 +29,10 @@ int kg_module_all_finite(int n, const kg_real *values);
 /* A compiled function whose result has n values; KG_NOT_FINITE where one of them is NaN or infinite. */
 int kg_module_evaluate(const kg_function *function, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
                        const kg_real *p, kg_real *work, kg_real *out, int n);
+/* kg_residual_units() of the residuals; `scratch`: n_q + n_u values and as many as residuals. */
+int kg_module_residual_units(const kg_function *residuals, int n_q, int n_u, kg_real t, const kg_real *q,
+                             const kg_real *u, const kg_real *r, const kg_real *p, kg_real *work, kg_real *values,
+                             kg_real *units, kg_real *scratch);
 
 #define KG_ROW_ARGUMENTS (-102) /* an argument of a row is NaN or infinite */
 

@@ -20,6 +20,7 @@ from kanegen.backends.cython.extension import c_sources
 from kanegen.backends.instants import Instants
 from kanegen.backends.parts import remember, request_of
 from kanegen.backends.protocol import DeriveMore, Evaluator, Generated, Request, RunOptions
+from kanegen.backends.residual_units import with_units
 from kanegen.backends.scipy_runs import Run
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
@@ -299,6 +300,10 @@ class Function:
         for array, rate in zip(out, rates, strict=True):
             array[...] = rate
         return tuple(out)
+
+    def with_units(self, t: Any, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
+        """The residuals of constraints and their units at one state, each (n,)."""
+        return with_units(lambda q, u: self.value(t, q, u, r), *self._module.checked_state(t, q, u))
 
     def ode(self, t: Any, y: Any, r: Any = None) -> Array:
         """``y'`` for ``y = (q, u, s)``."""

@@ -88,6 +88,14 @@ class ModelFunction(Protocol):
     def pair(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> tuple[Array, ...]:
         """``(q', u')`` of a right-hand side, and s' of a model with states."""
 
+    def with_units(self, t: Any, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
+        """The residuals of constraints and their units, each (n,), at one state given by arrays.
+
+        The unit is what a residual changes by, to first order, when q and u change by the size of their largest
+        components, or by 1 where all of them are zero. A violation relative to it does not depend on how the
+        constraint is written.
+        """
+
     def ode(self, t: Any, y: Any, r: Any = None) -> Array:
         """``y'`` for ``y = (q, u, s)``."""
 

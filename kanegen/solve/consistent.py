@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,9 +37,6 @@ _ITERATIONS = 50
 _TOLERANCE = 1e-13
 _GUESSES = 8
 """Random guesses of missing values, after one and zero."""
-_CHANGE = 1e-6
-"""Change of the state, relative to its largest components, for the units of residuals."""
-_GOLDEN = 0.5 * (1.0 + 5.0**0.5)
 _DIFFERENCE = 1e-5
 """Step of central differences relative to the largest component; their relative error is about 1e-10."""
 _NO_INFLUENCE = 1e-8
@@ -107,8 +103,7 @@ def make_consistent(
             inputs = functions.with_states(functions.with_laws(needed, t, q, u, r, s), s)
             q, u = make_consistent(functions, t, q, u, inputs, fixed, tolerance)
         return q, u
-    residuals = functions.get("residuals")
-    residuals.value(t, q, u, r)  # checks the arguments
+    functions.get("residuals").value(t, q, u, r)  # checks the arguments
     guess = Guess(functions, float(t), q, u, functions.inputs(r, needed), tolerance)
     status, new_q, new_u = guess.corrected(fixed_indices.values())
     if status == Status.OK:
@@ -117,7 +112,7 @@ def make_consistent(
         functions.require_finite(("Q", "position_level", "velocity_level", "displacements"), t, new_q, new_u, r)
         raise SolveError(f"the constraints cannot be evaluated at t = {t!r} s: status {status} of a function")
     best = replace(guess, q=new_q, u=new_u)
-    raise SolveError(_impossible(best, fixed_indices, lambda q, u: residuals.value(t, q, u, r)))
+    raise SolveError(_impossible(best, fixed_indices, r))
 
 
 def completed(
@@ -154,8 +149,7 @@ def completed(
         return _with_missing(functions, t, state, missing, fixed, r, allowed)
     if allowed is None or not d.constraints.levels or set(names) <= set(fixed):
         return q, u
-    residuals = functions.get("residuals")
-    if not violations(d, lambda q, u: residuals.value(t, q, u, r), q, u, allowed):
+    if not violations(functions, t, q, u, r, allowed):
         return q, u
     return make_consistent(functions, t, q, u, r, fixed, _TOLERANCE)
 
@@ -266,10 +260,8 @@ def _warn_of_others(d: Description, t: float, solutions: Sequence[tuple[Array, A
 def _accuracy(functions: CompiledFunctions, t: float, state: Array, r: Any, allowed: float | None) -> float:
     """The tolerance with which complete positions do not change if their violation is allowed."""
     n_q, n_p = len(functions.description.coordinates), len(functions.description.constraints.positions)
-    residuals, (q, u) = functions.get("residuals"), np.split(state, [n_q])
-    values = residuals.value(t, q, u, r)
-    units = residual_units(lambda q, u: residuals.value(t, q, u, r), values, q, u)[:n_p]
-    error = 1.01 * float(np.abs(values[:n_p] / np.maximum(units, np.finfo(float).tiny)).max(initial=0.0))
+    values, units = (level[:n_p] for level in functions.get("residuals").with_units(t, *np.split(state, [n_q]), r))
+    error = 1.01 * float(np.abs(values / np.maximum(units, np.finfo(float).tiny)).max(initial=0.0))
     return max(_TOLERANCE, error) if allowed is None or error <= allowed else _TOLERANCE
 
 
@@ -386,46 +378,17 @@ def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:
     return {name: known.index(name) for name in names}
 
 
-def violations(
-    description: Description, residuals: Callable[[Any, Any], Array], q: Any, u: Any, tolerance: float
-) -> list[str]:
-    """One message for each constraint that a state violates; ``residuals(q, u)`` at position and velocity level.
+def violations(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any, tolerance: float) -> list[str]:
+    """One message for each constraint that a state violates at position or velocity level.
 
     A state violates a constraint if its residual exceeds the change that follows when coordinates and speeds change by
     ``tolerance`` times the largest of them: so the unit of the constraint does not matter.
     """
-    values = residuals(q, u)
-    if not values.any():
+    values, units = functions.get("residuals").with_units(t, q, u, r)
+    # Python's floats, because NumPy takes ten times as long for so few of them, and every run starts here.
+    if all(abs(value) <= tolerance * unit for value, unit in zip(values.tolist(), units.tolist(), strict=True)):
         return []
-    sizes, total = np.abs(values), np.zeros(values.size)
-    for moved in _neighbors(q, u):
-        total += np.abs(residuals(*moved) - values)
-        if (sizes <= tolerance / _CHANGE * total).all():  # most often at the first one
-            return []
-    return _beyond(description, values, tolerance / _CHANGE * total)
-
-
-def residual_units(residuals: Callable[[Any, Any], Array], values: Array, q: Any, u: Any) -> Array:
-    """How much residuals change, to first order, with changes of q and u of the size of their largest components."""
-    total = np.zeros(values.size)
-    for moved in _neighbors(q, u):
-        total += np.abs(residuals(*moved) - values)
-    return total / _CHANGE
-
-
-def _neighbors(q: Any, u: Any) -> Iterator[tuple[Array, Array]]:
-    """States that differ by up to ``_CHANGE`` times the largest coordinate and speed."""
-    q, u = (np.asarray(part, dtype=np.float64) for part in (q, u))
-    q_size, u_size = _CHANGE * size(q), _CHANGE * size(u)
-    for q_share, u_share in zip(_shares(q.size), _shares(u.size), strict=True):
-        yield q + q_size * q_share, u + u_size * u_share
-
-
-@cache
-def _shares(n: int) -> tuple[Array, Array]:
-    """Irregular fractions from 1/2 to 1, so that changes do not cancel; without and with signs that alternate."""
-    fractions = 0.5 + 0.5 * np.modf(_GOLDEN * np.arange(1.0, n + 1.0))[0]
-    return fractions, fractions * (-1.0) ** np.arange(n)
+    return _beyond(functions.description, values, tolerance * units)
 
 
 def _beyond(description: Description, values: Array, limits: Array) -> list[str]:
@@ -435,10 +398,11 @@ def _beyond(description: Description, values: Array, limits: Array) -> list[str]
     return beyond(labels, values, limits)
 
 
-def _impossible(guess: Guess, fixed_indices: dict[str, int], residuals: Callable[[Any, Any], Array]) -> str:
+def _impossible(guess: Guess, fixed_indices: dict[str, int], r: Any) -> str:
     """The error message with the constraints that remain violated, and advice."""
-    description, values = guess.functions.description, residuals(guess.q, guess.u)
-    limits = 1e3 * guess.tolerance * residual_units(residuals, values, guess.q, guess.u)
+    description = guess.functions.description
+    values, units = guess.functions.get("residuals").with_units(guess.t, guess.q, guess.u, r)
+    limits = 1e3 * guess.tolerance * units
     # The speeds are corrected only after the position constraints are satisfied.
     n = len(description.constraints.positions)
     violated = _beyond(description, np.append(values[:n], np.zeros(values.size - n)), limits)

@@ -43,38 +43,12 @@ static void kg_group_finish_all(const kg_many *m, kg_group *g, kg_mask where, kg
   }
 }
 
-/* Moves the components of x by irregular fractions, from 1/2 to 1, of `share` times the largest of them (1 if all are
- * zero), with the same sign or with alternating ones. */
-static void kg_move_start(int n, double share, double sign, double *x) {
-  double largest = 0.0, fraction = 0.0, factor = 1.0;
-  for (int i = 0; i < n; ++i) {
-    largest = fabs(x[i]) > largest ? fabs(x[i]) : largest;
-  }
-  for (int i = 0; i < n; ++i) {
-    fraction += 0.61803398874989485;
-    fraction -= floor(fraction);
-    x[i] += share * (largest > 0.0 ? largest : 1.0) * (0.5 + 0.5 * fraction) * factor;
-    factor *= sign;
-  }
-}
-
-/* Whether the start in the arrays of one motion satisfies the constraints: no residual exceeds its change with changes
- * of coordinates and speeds by start_tolerance times the largest of them. */
+/* Whether the start in the arrays of one motion satisfies the constraints to start_tolerance. */
 static int kg_start_is_consistent(const kg_many *m, const kg_group *g) {
   const kg_function *f = m->residuals;
-  const double share = 1e-6;
-  double y[KG_N], *values = g->row_out + f->rows, *units = values + f->rows;
-  int consistent = f->evaluate(m->t_start, g->row, g->row + KG_N_Q, g->row_r, g->row_p, g->row_work, values) >= 0;
-  (void)memset(units, 0, (size_t)f->rows * sizeof *units);
-  for (int pass = 0; pass < 2 && consistent; ++pass) {
-    (void)memcpy(y, g->row, sizeof y);
-    kg_move_start(KG_N_Q, share, pass == 0 ? 1.0 : -1.0, y);
-    kg_move_start(KG_N_U, share, pass == 0 ? 1.0 : -1.0, y + KG_N_Q);
-    consistent = f->evaluate(m->t_start, y, y + KG_N_Q, g->row_r, g->row_p, g->row_work, g->row_out) >= 0;
-    for (int i = 0; i < f->rows; ++i) {
-      units[i] += fabs(g->row_out[i] - values[i]) / share;
-    }
-  }
+  double moved[KG_N], *values = g->row_out + f->rows, *units = values + f->rows;
+  int consistent = kg_residual_units(f, KG_N_Q, KG_N_U, m->t_start, g->row, g->row + KG_N_Q, g->row_r, g->row_p,
+                                     g->row_work, values, units, moved, g->row_out) >= 0;
   for (int i = 0; i < f->rows && consistent; ++i) {
     consistent = fabs(values[i]) <= m->start_tolerance * units[i];
   }

@@ -244,3 +244,24 @@ def test_no_memory_is_misused(compiler: Any, tmp_path: Path) -> None:
     assert float(value) == pytest.approx(float(kept), rel=PROJECTED)
     assert 1e-7 < float(drift) < 1e-3
     assert lines[2].split() == ["0", "2", "0"] * 2  # the same where rows may become dependent, with and without energy
+
+
+@pytest.mark.parametrize("name", ["slider_crank", "rolling_disk", "rheonomic_particle"])
+def test_units_of_residuals_in_c_and_in_python(name: str) -> None:
+    """The unit of a row does not depend on its factor, and is the sum of |df/dx_i| times at most the largest x."""
+    solver, start = solver_for(name), initial(name)
+    interpreted = kg.build(model_of(name), backend="interpreted")
+    t, q, u = start["t"], np.array(start["q"], float), np.array(start["u"], float)
+    compiled = solver._functions.get("residuals").with_units(t, q, u)
+    python = interpreted._functions.get("residuals").with_units(t, q, u)
+    np.testing.assert_allclose(compiled, python, rtol=1e-9, atol=1e-15)  # differences of 1e-6 lose ten digits
+    _, units = compiled
+
+    def slopes(x: np.ndarray) -> np.ndarray:
+        return np.concatenate(solver.residuals(t, *np.split(x, [q.size])))
+
+    x, sizes = np.append(q, u), np.append(np.full(q.size, np.abs(q).max()), np.full(u.size, np.abs(u).max() or 1.0))
+    moves = 1e-6 * np.diag(sizes)
+    bound = sum(np.abs(slopes(x + move) - slopes(x - move)) / 2e-6 for move in moves)
+    assert (units > 0.0).all()
+    assert (units <= 2.0 * bound * (1.0 + 1e-5)).all()  # two moves of at most the sizes

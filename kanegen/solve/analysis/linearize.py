@@ -218,8 +218,8 @@ class Differentiable(Evaluation):
             Names (or symbols) of the independent coordinates and speeds; None: chosen by pivoting, so that the
             linearized constraints are well conditioned in the others.
         tolerance
-            Largest violation of a constraint: its residual relative to the largest coordinate (positions) or speed
-            (velocities), or to 1 if these are smaller.
+            Largest violation of a constraint: its residual relative to what it changes by when the coordinates and
+            speeds change by the size of the largest of them.
         closed_loop
             False: inputs with a feedback law are inputs of the linear model, about the value that the law (or ``r``)
             gives. True: the laws are part of it, ``A + B K``, also within their dead band or saturation; ``inputs`` are
@@ -238,10 +238,7 @@ class Differentiable(Evaluation):
         one_state(t, q, u, r, s)
         if flag(closed_loop, "closed_loop"):
             r = closed_inputs(self._functions, t, q, u, r, s)
-        violated = violations(
-            self.description, lambda q, u: np.concatenate(self.residuals(t, q, u, r)), q, u, tolerance
-        )
-        if violated:
+        if violated := self._violations(t, q, u, r, s, tolerance):
             headline = (
                 f"the model {self.description.name!r} cannot be linearized at t = {t!r} s, because the state violates "
                 f"{len(violated)} constraint(s)"
@@ -258,6 +255,14 @@ class Differentiable(Evaluation):
         contacts = contacts_near(slopes, t, states, (q, u), tolerance)
         result = linearize(slopes, self.rhs(t, q, u, r, s), contacts, coordinates, speeds)
         return without_inputs(result, tuple(self.description.laws)) if closed_loop else result
+
+    def _violations(self, t: float, q: Any, u: Any, r: Any, s: Any, tolerance: float) -> list[str]:
+        """One message for each constraint that the state violates."""
+        if not self.description.constraints.levels:
+            return []
+        f = self._functions
+        inputs = f.with_states(f.with_laws(("residuals",), t, q, u, r, s), s)
+        return violations(f, t, q, u, inputs, tolerance)
 
     def _evaluate(self, t: float, q: Any, u: Any, r: Any, s: Any) -> Evaluate:
         return lambda name: np.asarray(self._value(name, t, q, u, r, s))

@@ -268,7 +268,7 @@ class Integrable(Evaluation):
         if loop is None and FORMS[self.description.form].momenta:
             momenta = RunMomenta(functions, r, self._inputs_needed())
         parts = projection, momenta, loop, control, self._reference
-        return Problem(functions, function, inputs, self._residuals, *parts)
+        return Problem(functions, function, inputs, *parts)
 
     def consistent_controls(
         self, t: float, q: Any, u: Any, tau: Any = None, r: Any = None, *, tolerance: float = 1e-12

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Projection
@@ -23,15 +21,14 @@ from kanegen.solve.values import integral_function, listed
 class Problem(NamedTuple):
     """What is integrated in a run of a model; runs that differ in the start and the options only share it.
 
-    ``function`` is the right-hand side. ``residuals(t, q, u, r)`` gives those of the constraints, (n_levels,).
-    With ``momenta`` the state is (q, mom), and ``function`` belongs to a momentum form. ``loop`` provides the controls
-    of a closed loop, whose options are ``control``. ``solver`` evaluates quantities along the motion.
+    ``function`` is the right-hand side. With ``momenta`` the state is (q, mom), and ``function`` belongs to a momentum
+    form. ``loop`` provides the controls of a closed loop, whose options are ``control``. ``solver`` evaluates
+    quantities along the motion.
     """
 
     functions: CompiledFunctions
     function: Any
     inputs: RunInputs
-    residuals: Callable[..., Array]
     projection: Projection | None
     momenta: RunMomenta | None
     loop: ClosedLoop | None
@@ -86,7 +83,7 @@ def check_start(problem: Problem, start: RunStart) -> None:
     check_contact_values(problem.functions, t, q, u, r)
     if tolerance is None or not checks_constraints:
         return
-    violated = violations(d, lambda q, u: problem.residuals(t, q, u, r), q, u, tolerance)
+    violated = violations(problem.functions, t, q, u, r, tolerance)
     if violated:
         advice = (
             "correct the start, for example by q0, u0 = solver.make_consistent(t0, q0, u0) with fixed= for values to "
