@@ -22,10 +22,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The cache folder of this session, in ``KANEGEN_CACHE_DIR`` so that subprocesses share it; without a limit.
 
-    Parallel workers share it too: a system is compiled once per session, whoever needs it first.
+    Parallel workers share it too: a system is compiled once per session, whoever needs it first. Sessions with the same
+    folder ``KANEGEN_TEST_CACHE`` share that one.
     """
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "kanegen-cache"
+    own = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "kanegen-cache"
+    folder = Path(os.environ.get("KANEGEN_TEST_CACHE", own))
     folder.mkdir(mode=0o700, exist_ok=True)
     variables = {"KANEGEN_CACHE_DIR": str(folder), "KANEGEN_CACHE_SIZE": "inf"}
     previous = {name: os.environ.get(name) for name in variables}
