@@ -23,13 +23,14 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The cache folder of this session, in ``KANEGEN_CACHE_DIR`` so that subprocesses share it; without a limit.
 
     Parallel workers share it too: a system is compiled once per session, whoever needs it first. Sessions with the same
-    folder ``KANEGEN_TEST_CACHE`` share that one.
+    folder ``KANEGEN_TEST_CACHE`` share that one. Models are compiled with less optimization, in half the time; the bits
+    of their results are the same (tests/codegen/test_optimization.py).
     """
     base = tmp_path_factory.getbasetemp()
     own = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "kanegen-cache"
     folder = Path(os.environ.get("KANEGEN_TEST_CACHE", own))
     folder.mkdir(mode=0o700, exist_ok=True)
-    variables = {"KANEGEN_CACHE_DIR": str(folder), "KANEGEN_CACHE_SIZE": "inf"}
+    variables = {"KANEGEN_CACHE_DIR": str(folder), "KANEGEN_CACHE_SIZE": "inf", "KANEGEN_KERNEL_FLAGS": "-O1"}
     previous = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     yield folder

@@ -9,10 +9,11 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
+from typing import Final
 
 from kanegen.backends.cython.processes import run
 from kanegen.errors import BuildError, brief
@@ -30,6 +31,20 @@ _INSTALL_ADVICE = (
     "--install; conda: conda install c-compiler), or set the environment variable CC to the one to use."
 )
 
+KERNEL_FLAGS: Final = ("-std=c99", "-O3", "-march=native", "-fno-tree-slp-vectorize")
+
+
+def _kernel_flags() -> tuple[str, ...]:
+    """The flags of generated models, followed by those of the environment variable ``KANEGEN_KERNEL_FLAGS``."""
+    text = os.environ.get("KANEGEN_KERNEL_FLAGS", "")
+    try:
+        return (*KERNEL_FLAGS, *shlex.split(text))
+    except ValueError as error:  # a quotation mark without its counterpart
+        raise BuildError(
+            f"the environment variable KANEGEN_KERNEL_FLAGS is {text!r}, which cannot be read as flags of a compiler: "
+            f"{error}"
+        ) from error
+
 
 @dataclass(frozen=True, slots=True)
 class CompilerOptions:
@@ -41,7 +56,7 @@ class CompilerOptions:
     raises `BuildError`, because it would remove the checks for NaN and infinity.
     """
 
-    kernel: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-fno-tree-slp-vectorize")
+    kernel: tuple[str, ...] = field(default_factory=_kernel_flags)
     steppers: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-tree-slp-vectorize")
     runtime: tuple[str, ...] = ("-std=c99", "-O1", "-march=native", "-ffp-contract=fast")
     lanes: tuple[str, ...] = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-DKG_FUSED", "-Wno-psabi")
