@@ -15,6 +15,7 @@ from kanegen.backends.protocol import Build, Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, NotBuiltError, SolveError
 from kanegen.program.catalogue import CATALOGUE, spec_of
+from kanegen.solve.disturbances import SAMPLES, disturbed
 from kanegen.solve.values import (
     by_array,
     by_name,
@@ -78,6 +79,12 @@ class CompiledFunctions:
         """The build to which the functions belong."""
         extension: Build = self._made_from[0]
         return extension
+
+    @property
+    def parameters(self) -> Array:
+        """The values of the parameters (n_p,), NaN where they are missing."""
+        values: Array = self._made_from[2]
+        return values
 
     def having(self, *names: str) -> CompiledFunctions:
         """The functions, with these in one module: the functions themselves, or a part with those that were left out.
@@ -153,6 +160,19 @@ class CompiledFunctions:
         for i, value in values.items():
             changed[i] = number(value, f"parameter {description.parameters[i]}")
         return CompiledFunctions(extension, description, changed, gains, initial)
+
+    @cached_property
+    def disturbed(self) -> tuple[CompiledFunctions, ...]:
+        """The functions with relative errors of the parameters, different ones in each of ``SAMPLES`` samples."""
+        return tuple(self._disturbed(seed) for seed in range(SAMPLES))
+
+    def _disturbed(self, seed: int) -> CompiledFunctions:
+        known = np.flatnonzero(np.isfinite(self.parameters)).tolist()
+        new = disturbed(self.parameters, SAMPLES + seed)
+        try:
+            return self.with_parameters({k: float(new[k]) for k in known})
+        except SolveError:  # outside the domain of an expression of parameters
+            return self
 
     def require(self, names: Iterable[str]) -> None:
         """Raise `SolveError` with the reason if one of these functions cannot be called."""

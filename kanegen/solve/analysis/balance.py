@@ -7,7 +7,7 @@ The rows of F are chosen rates of (q, u, s), the residuals of all constraints, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -17,8 +17,10 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.model.inputs import MULTIPLIER
 from kanegen.solve.analysis.closed_contacts import ContactValues, RowSlopes
+from kanegen.solve.analysis.sizes import evaluations, terms, without_roundings
 from kanegen.solve.analysis.slopes import STATE, DifferenceSlopes, Slopes, contact_values
 from kanegen.solve.analysis.supports import Equation, Support, equations_of
+from kanegen.solve.disturbances import disturbed
 from kanegen.solve.feedback.laws import LAWS
 from kanegen.solve.functions import CompiledFunctions
 
@@ -121,7 +123,20 @@ class Balance:
         of_contacts = [equation.value for equation in self.contact_equations(X)]
         return np.concatenate([self.all_rates(X)[list(self.rates)], residuals, of_laws, of_contacts])
 
+    @cached_property
+    def _disturbed(self) -> tuple[Balance, ...]:
+        """The equations with relative errors of the parameters."""
+        return tuple(replace(self, functions=other) for other in self.functions.disturbed)
+
+    def terms(self, X: Array, F: Array) -> Array:
+        """The sums of the absolute terms of the equations (m,); ``F`` are their values."""
+        return terms(F, evaluations(lambda k: self._disturbed[k].values(disturbed(X, k))))
+
     def jacobian(self, X: Array) -> Array:
+        """Derivatives of F with respect to the unknowns, (m, n), with zeros in place of rounding errors."""
+        return without_roundings(self._slopes(X), lambda k: self._disturbed[k]._slopes(disturbed(X, k)))
+
+    def _slopes(self, X: Array) -> Array:
         """Derivatives of F with respect to the unknowns, (m, n)."""
         slopes = self.slopes(X)
         rows = [slopes.matrix("jacobian", ARGUMENTS)[list(self.rates)], slopes.matrix("residuals", ARGUMENTS)]

@@ -467,7 +467,7 @@ def _at_rest(balance: Balance, root: Root, tolerance: float) -> Root:
     X = root.X.copy()
     q, u, *_ = balance.parts(X)
     X[len(q) : len(q) + len(u)] = 0.0
-    rest = evaluated(balance, X, tolerance, root.evaluations)
+    rest = evaluated(balance, X, tolerance, root.evaluations, root.reach)
     return rest if rest.converged else root
 
 
@@ -475,11 +475,17 @@ def _undetermined(balance: Balance, X: Array) -> tuple[str, ...]:
     """The names of the unknowns, other than contact forces, in which neighboring steady states differ."""
     n_forces = len(balance.description.contacts.rows)
     own = [k for k, entry in enumerate(balance.free) if entry < len(X) - n_forces]
-    directions = evaluated(balance, X).directions[own]
+    directions = _directions(balance, X)[own]
     sizes = np.linalg.norm(directions, axis=0)
     directions = directions[:, sizes > _MOVES] / sizes[sizes > _MOVES]
     moves = np.abs(directions).max(axis=1, initial=0.0) > _MOVES
     return tuple(balance.names[balance.free[k]] for k, moved in zip(own, moves, strict=True) if moved)
+
+
+def _directions(balance: Balance, X: Array) -> Array:
+    """Orthonormal changes of the unknowns (n, k), in comparable units, that leave the equations zero."""
+    root = evaluated(balance, X)
+    return root.directions / root.scale[:, None]
 
 
 def _family(balance: Balance, X: Array) -> int:
@@ -487,5 +493,5 @@ def _family(balance: Balance, X: Array) -> int:
     d, ignored = balance.description, {*range(len(balance.description.coordinates))} - {*balance.rates}
     n_y = len(d.coordinates) + len(d.speeds) + len(d.states)
     free = [*(k for k in range(n_y) if k not in ignored), *range(len(X) - len(d.contacts.rows), len(X))]
-    directions = evaluated(replace(balance, free=tuple(free)), X).directions[: n_y - len(ignored)]
+    directions = _directions(replace(balance, free=tuple(free)), X)[: n_y - len(ignored)]
     return int(np.linalg.matrix_rank(directions, tol=_MOVES)) if directions.size else 0
