@@ -440,7 +440,7 @@ static inline int kg_assembly_rates(const kg_assembly_time *x, const kg_real *q,
     }
     kg_assembly_combine(m, n, x->w, x->w->rhs, udot);
     kg_add(n, KG_C(1.0), udot, u);
-    if (kg_largest(n, udot) <= KG_C(16.0) * KG_EPSILON * KG_MAX(KG_C(1.0), kg_largest(n, u))) {
+    if (kg_largest(n, udot) <= KG_C(16.0) * KG_EPSILON * kg_largest(n, u)) {
       break;
     }
   }

@@ -175,7 +175,25 @@ static inline int kg_impulse_regular(kg_impulse_solve *s) {
   return m <= n && (m == 0 || kg_partition(n, m, s->shifted, s->x) == KG_OK);
 }
 
-/* One step of Newton's method on u and the multipliers; *change: its largest entry. */
+/* The largest change of a speed by Newton's method, relative to the speed with which it alone has as much kinetic energy
+ * as all speeds together, before the impulse or now; without mass, relative to its own size. So units do not matter, nor
+ * do speeds near zero. */
+static inline kg_real kg_impulse_change(const kg_impulse_solve *s, const kg_real *u) {
+  const int n = s->rows->n_u;
+  kg_real energy = KG_C(0.0), most = KG_C(0.0);
+  for (int i = 0; i < n; ++i) {
+    const kg_real speed = KG_MAX(KG_ABS(u[i]), KG_ABS(s->before[i]));
+    energy += s->Q[i * (ptrdiff_t)(n + 1)] * speed * speed;
+  }
+  for (int i = 0; i < n; ++i) {
+    const kg_real mass = s->Q[i * (ptrdiff_t)(n + 1)], own = KG_MAX(KG_ABS(u[i]), KG_ABS(s->before[i]));
+    const kg_real size = mass > KG_C(0.0) ? KG_SQRT(energy / mass) : own, change = KG_ABS(s->x[i]);
+    most = KG_MAX(most, change > KG_C(0.0) ? change / size : KG_C(0.0));
+  }
+  return most;
+}
+
+/* One step of Newton's method on u and the multipliers; *change: its size. */
 static inline int kg_impulse_step(kg_impulse_solve *s, kg_real *u, const kg_real *generalized, int curved,
                                   kg_real *change) {
   const int n = s->rows->n_u, m = s->rows->n_c;
@@ -198,7 +216,7 @@ static inline int kg_impulse_step(kg_impulse_solve *s, kg_real *u, const kg_real
     u[i] += s->x[i];
   }
   memcpy(s->lambda, s->x + n, (size_t)m * sizeof *s->x);
-  *change = kg_largest(n, s->x);
+  *change = kg_impulse_change(s, u);
   return KG_OK;
 }
 
@@ -237,7 +255,6 @@ static inline int kg_impulse(const kg_impulse_rows *rows, kg_real t, const kg_re
     status = kg_impulse_jacobian(&s, u, s.J);
   }
   for (int iteration = 0; status >= 0 && iteration < KG_IMPULSE_ITERATIONS; ++iteration) {
-    const kg_real speed = KG_MAX(KG_C(1.0), kg_largest(rows->n_u, u));
     last = change;
     status = kg_impulse_step(&s, u, generalized, curved, &change);
     if (status < 0) {
@@ -246,8 +263,8 @@ static inline int kg_impulse(const kg_impulse_rows *rows, kg_real t, const kg_re
     memcpy(s.shifted, s.J, size);
     status = kg_impulse_jacobian(&s, u, s.J);
     curved = curved || kg_impulse_curved(&s);
-    if (!curved || change <= KG_C(64.0) * KG_EPSILON * speed ||
-        (change <= KG_BY_PRECISION(1e-9, 1e-4) * speed && iteration > 0 && change > KG_C(0.5) * last)) {
+    if (!curved || change <= KG_C(64.0) * KG_EPSILON ||
+        (change <= KG_BY_PRECISION(1e-9, 1e-4) && iteration > 0 && change > KG_C(0.5) * last)) {
       memcpy(multipliers, s.lambda, (size_t)rows->n_c * sizeof *multipliers);
       return status < 0 ? status : KG_OK;
     }

@@ -227,3 +227,28 @@ def test_a_contact_that_acts_takes_part_in_an_impact_at_the_start() -> None:
     again = solver.integrate((hit.t, 1.0), hit.q, hit.u_before).events[0]
     np.testing.assert_allclose(again.u_after, hit.u_after, rtol=SOLVE)
     np.testing.assert_allclose(hit.u_after[1], hit.u_before[1], rtol=SOLVE)  # the ground does not give way
+
+
+@pytest.mark.parametrize("factor", [1e-14, 1e-11, 1e-6, 1e3])
+def test_impulses_on_rows_nonlinear_in_the_speeds_in_any_unit(factor: float) -> None:
+    """Speeds below 1e-13 m/s counted as converged after one iteration: 9 % off."""
+    t = me.dynamicsymbols._t
+    x, y, z, u, v, w = me.dynamicsymbols("x y z u v w")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y + z * N.z)
+    P.set_vel(N, u * N.x + v * N.y + w * N.z)
+    model = kg.Model(
+        name="cone",
+        frame=N,
+        coordinates=[x, y, z],
+        speeds=[u, v, w],
+        kinematics=[x.diff(t) - u, y.diff(t) - v, z.diff(t) - w],
+        bodies=[me.Particle("P", P, 2)],
+        nonholonomic_constraints=[u**2 + v**2 - w**2],
+    )
+    solver, speeds, blow = kg.build(model), np.array([0.6, 0.8, 1.0]), np.array([0.5, -0.3, 1.7])
+    after = solver.impulse(0.0, np.zeros(3), speeds, blow).u
+    assert after[0] ** 2 + after[1] ** 2 == pytest.approx(after[2] ** 2, rel=1e-14)
+    small = solver.impulse(0.0, np.zeros(3), factor * speeds, factor * blow).u
+    np.testing.assert_allclose(small / factor, after, rtol=1e-14)
