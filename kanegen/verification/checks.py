@@ -12,8 +12,7 @@ from kanegen.derivation import derive
 from kanegen.errors import DerivationError, VerificationError
 from kanegen.forms import AUTO, FORMS
 from kanegen.model import Model
-from kanegen.pipeline import build
-from kanegen.program.assemble import assemble
+from kanegen.pipeline import build, generate
 from kanegen.program.catalogue import group
 from kanegen.program.options import BuildOptions
 from kanegen.solve import Solver
@@ -60,9 +59,10 @@ def check_model(
     others = [BuildOptions.of(other).form for other in (FORMS if forms is None else forms)]
     solver, functions, notes = _everything(model, form)
     equations = derive(model)
-    program, name = assemble(equations, BuildOptions.of(form, functions))
+    generated = generate(equations, BuildOptions.of(form, functions))
+    name = generated.description.form
     drawn = draw_states(equations, states, seed, start)
-    subject = Subject(equations, program, solver, drawn)
+    subject = Subject(equations, generated.program, solver, drawn)
     with mpmath.workdps(DIGITS):
         checks = tuple(_checks(model, subject, [other for other in others if other not in (AUTO, name)]))
     report = Report(model.name, name, checks, (*_notes(subject, seed, start), *notes))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.derivation.states import Numbers, State
 from kanegen.errors import BuildError, SolveError
-from kanegen.graph import Context, mpmath_context, numpy_context
+from kanegen.graph import Context, Node, mpmath_context, numpy_context
+from kanegen.graph.nodes import CONDITIONS
 from kanegen.solve import Solver
 from kanegen.verification.report import Check, NotApplicableError, Vector, Worst, deviation
 from kanegen.verification.subject import DOUBLE, Motion, Subject
@@ -19,8 +21,17 @@ from kanegen.verification.subject import DOUBLE, Motion, Subject
 COARSE_DIGITS: Final = (22, 25, 28)
 """Decimal digits of further evaluations: their errors against 50 digits show how much a function amplifies rounding."""
 
-MORE_DIGITS: Final = tuple(range(18, 38))
-"""Digits for values that seem wrong: with few precisions, errors of terms that cancel to zero may remain unnoticed."""
+ROUNDING: Final = 1e-25
+"""Random relative error of every operation for values that seem wrong. With fewer digits, equal products have equal
+errors, which cancel in a difference; compiled code rounds one of them only (fused operations)."""
+
+ROUNDINGS: Final = 4
+"""Evaluations with such errors."""
+
+EXACT_OPERATIONS: Final = CONDITIONS.keys() | {
+    "abs", "call", "ceil", "const", "floor", "input", "max", "min", "neg", "not", "select"
+}  # fmt: skip
+"""Operations without a rounding error of their own, and functions of the user, which have that of double precision."""
 
 NUDGE: Final = 1e-7
 """Relative change of the arguments that estimates this amplification if user functions have double precision only."""
@@ -56,7 +67,7 @@ def interpreters(subject: Subject) -> tuple[Check, Check]:
     for name in names:
         for state in subject.states:
             try:
-                reference = _reference(subject, name, state, COARSE_DIGITS)
+                reference = _reference(subject, name, state)
             except SolveError:
                 continue  # the function is undefined at this state
             for worst, evaluate in zip(checks, evaluations, strict=True):
@@ -75,31 +86,53 @@ def interpreters(subject: Subject) -> tuple[Check, Check]:
 def _difference(subject: Subject, name: str, state: State, actual: Vector, reference: tuple[Numbers, Numbers]) -> float:
     """The deviation of a function's value; if it seems too large, it is computed with a more accurate sensitivity."""
     first = deviation(actual, *reference)
-    return first if first <= DOUBLE else deviation(actual, *_reference(subject, name, state, MORE_DIGITS))
+    if first <= DOUBLE:
+        return first
+    result, sensitivity = reference
+    return deviation(actual, result, _sensitivity(subject, name, result, sensitivity, _rounded(subject, state)))
 
 
-def _reference(subject: Subject, name: str, state: State, digits: Sequence[int]) -> tuple[Numbers, Numbers]:
+def _reference(subject: Subject, name: str, state: State) -> tuple[Numbers, Numbers]:
     """Value and sensitivity in the numbers of the subject. Raises `SolveError` if the function is undefined there."""
     values = subject.values(state)
     result = subject.interpret(name, values)
-    sensitivity = abs(result)
-    for unit, context, arguments in _disturbed(subject, values, digits):
+    return result, _sensitivity(subject, name, result, abs(result), _disturbed(subject, values))
+
+
+Disturbed: TypeAlias = Iterator[tuple[float, Context, Mapping[str, Numbers]]]
+"""Sizes of relative errors, and evaluations with them."""
+
+
+def _sensitivity(subject: Subject, name: str, result: Numbers, known: Numbers, disturbed: Disturbed) -> Numbers:
+    """The largest changes per unit of relative error, at least the ``known`` ones."""
+    for unit, context, arguments in disturbed:
         with suppress(SolveError):
             change = abs(subject.interpret(name, arguments, context) - result) / unit
-            sensitivity = np.where(change > sensitivity, change, sensitivity)
-    return result, sensitivity
+            known = np.where(change > known, change, known)
+    return known
 
 
-def _disturbed(
-    subject: Subject, values: Mapping[str, Numbers], precisions: Sequence[int]
-) -> Iterator[tuple[float, Context, Mapping[str, Numbers]]]:
-    """Size of a relative error and an evaluation with it: fewer digits or, in double precision, changed arguments."""
+def _disturbed(subject: Subject, values: Mapping[str, Numbers]) -> Disturbed:
+    """Evaluations with fewer digits or, in double precision, changed arguments."""
     if subject.exact:
-        for digits in precisions:
+        for digits in COARSE_DIGITS:
             yield 10.0**-digits, mpmath_context(digits), values
     else:
         moved = {name: array * (1 + NUDGE * (-1.0) ** np.arange(len(array))) for name, array in values.items()}
         yield NUDGE, subject.context, moved
+
+
+def _rounded(subject: Subject, state: State) -> Disturbed:
+    """Evaluations in which every operation has a random error."""
+    unit = ROUNDING if subject.exact else NUDGE
+    for seed in range(ROUNDINGS):
+        rng = np.random.default_rng(seed)
+
+        def rounded(node: Node, value: Any, rng: np.random.Generator = rng) -> Any:
+            sign = subject.context.number(int(rng.integers(2)) * 2 - 1)
+            return value if node.op in EXACT_OPERATIONS else value * (1 + unit * sign)
+
+        yield unit, replace(subject.context, result=rounded), subject.values(state)
 
 
 def constrained_motion(subject: Subject, worst: Worst) -> str:

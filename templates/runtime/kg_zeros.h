@@ -450,6 +450,15 @@ static inline int kg_zeros_moves(const kg_zeros *s, const kg_piece *whole) {
   return moves;
 }
 
+/* Whether all values count as zero: parts of the piece would show rounding only. */
+static inline int kg_zeros_vanishes(const kg_zeros *s, const kg_piece *piece) {
+  int vanishes = 1;
+  for (int k = 0; k < KG_ZEROS_VALUES; ++k) {
+    vanishes = vanishes && KG_ABS(piece->g[k]) <= s->noise;
+  }
+  return vanishes;
+}
+
 /* The first zero that counts in a piece with its six values. Returns KG_OK, with found->kind KG_NOTHING when there is
  * none before the limit, or a negative status of the function. s->side becomes the sign at the end of the piece, or
  * that before the zero. */
@@ -462,7 +471,8 @@ static inline int kg_zeros_first(kg_zeros *s, const kg_piece *whole, kg_found *f
   found->turn = KG_C(-1.0);
   while (count > 0 && pending[count - 1].a <= s->limit) {
     const kg_piece piece = pending[--count];
-    const int final = piece.b - piece.a <= s->shortest || count > KG_ZEROS_PIECES - 2 || s->effort > KG_ZEROS_EFFORT;
+    const int final = piece.b - piece.a <= s->shortest || count > KG_ZEROS_PIECES - 2 ||
+                      s->effort > KG_ZEROS_EFFORT || kg_zeros_vanishes(s, &piece);
     int verdict = kg_zeros_decide(s, &piece, final, found);
     if (verdict == KG_ZEROS_HALVE) {
       ++s->effort;

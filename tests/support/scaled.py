@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
+import sympy as sm
 from systems import initial, model_of
 
 import kanegen as kg
-from kanegen.model.checks.units import unit_problems, units_of
+from kanegen.forms import FORMS
+from kanegen.model.checks.units import JOULE, unit_problems, units_of
 from kanegen.model.expressions import symbol_name
 from kanegen.model.places import survey
 from kanegen.units import Exponents, Units, coherent, exponents
@@ -21,9 +23,29 @@ BASES = ("m", "kg", "s")
 
 
 @cache
+def scalable(name: str, **options: Any) -> kg.Model:
+    """An example with a parameter in place of the default decay rates of its contacts, which are in 1/s."""
+    model, rate = model_of(name, **options), sm.Symbol("decay_rate")
+    contacts = tuple(_with_rate(item, rate) for item in model.contacts)
+    if contacts == model.contacts:
+        return model
+    return model._completed(model.changed(contacts=contacts), {rate: kg.Restitution().decay_rate}, [])
+
+
+def _with_rate(record: Any, rate: sm.Symbol) -> Any:
+    """A contact and its laws with this decay rate in place of the default one."""
+    default = kg.Restitution().decay_rate
+    changes = {name: getattr(record, name, None) for name in ("law", "friction", "normal")}
+    changed = {name: _with_rate(item, rate) for name, item in changes.items() if is_dataclass(item)}
+    if getattr(record, "decay_rate", None) == default:
+        changed["decay_rate"] = rate
+    return replace(record, **changed)
+
+
+@cache
 def dimensions(name: str, **options: Any) -> Mapping[str, Exponents]:
     """The exponents of the unit of every symbol of an example, which follow from that of its first coordinate."""
-    model = model_of(name, **options)
+    model = scalable(name, **options)
     names = [
         symbol_name(symbol) for symbol in (*model.coordinates, *model.all_speeds, *model.states, *model.parameters)
     ]
@@ -70,9 +92,16 @@ class ScaledRun:
 
     def end(self, scale: Scale, span: float = 0.3, tolerance: float = 1e-10, **options: Any) -> np.ndarray:
         """The state (q, u, s) at the end of the span, converted to the units of the example."""
+        return self.run(scale, span, tolerance, **options)[0]
+
+    def run(self, scale: Scale, span: float = 0.3, tolerance: float = 1e-10, **options: Any) -> tuple[np.ndarray, int]:
+        """The `end`, and the number of steps to it."""
         d, start = self.d, self.start
         names = (*d.coordinates, *d.speeds, *d.states)
         factors = self._factors(scale, names)
+        integrated = np.concatenate(
+            [self._factors(scale, d.coordinates), self._moving_factors(scale), self._factors(scale, d.states)]
+        )
         own = self.solver.with_parameters(
             {name: value * scale.of(self.units.get(name, {})) for name, value in self.solver.parameters.items()}
         )
@@ -83,11 +112,19 @@ class ScaledRun:
         t0 = start["t"] * second
         more = {"s0": s} if d.states else {}
         solution = own.integrate(
-            (t0, t0 + span * second), q, u, r=r, rtol=tolerance, atol=list(1e-12 * factors), **more, **options
+            (t0, t0 + span * second), q, u, r=r, rtol=tolerance, atol=list(1e-12 * integrated), **more, **options
         )
         assert solution.status.name == "FINISHED", solution.message
         state = [solution.q[-1], solution.u[-1], *([solution.s[-1]] if d.states else [])]
-        return np.concatenate(state) / factors
+        return np.concatenate(state) / factors, solution.statistics.steps
+
+    def _moving_factors(self, scale: Scale) -> np.ndarray:
+        """The factors of what is integrated beside the coordinates: of the speeds, or of their momenta."""
+        d = self.d
+        if not FORMS[d.form].momenta:
+            return self._factors(scale, d.speeds)
+        names = d.independent_names if d.form == "momentum" else d.speeds
+        return scale.of(JOULE) / self._factors(scale, names)
 
     def _parts(self) -> list[tuple[Any, Any]]:
         d, start = self.d, self.start

@@ -71,6 +71,11 @@ class State:
     s: np.ndarray = field(default_factory=lambda: np.empty(0))
 
 
+def example_names() -> list[str]:
+    """The names of all examples."""
+    return sorted(path.stem for path in EXAMPLES.glob("[!_]*.py"))
+
+
 @cache
 def example(name: str) -> ModuleType:
     """The module ``build_examples/NAME.py``, loaded by path; examples may import others."""
