@@ -115,7 +115,8 @@ class Viewer {
     geometry.computeBoundingBox();
     return geometry;
   }
-  // ``onTop``: not hidden in bodies; ``flat``: a plane, which would be dark where the light of the camera grazes it.
+  // ``onTop``: not hidden in bodies; ``flat``: in its color, whatever the light, such as a plane, which would be dark
+  // where the light of the camera grazes it.
   addMesh(mesh, color, opacity, { onTop = false, flat = false } = {}) {
     const { Mesh, MeshBasicMaterial, MeshStandardMaterial, DoubleSide } = this.three;
     const look = { color, vertexColors: true, side: DoubleSide, opacity, transparent: opacity < 1 || onTop, depthTest: !onTop };
@@ -257,22 +258,33 @@ function makeItem(viewer, scene, motion, item) {
     };
   }
   if (item.kind === "arrow") {
-    const part = (mesh) => viewer.addMesh(mesh, item.color, 1, { onTop: true });
-    const shaft = part(scene.shared.bar), head = part(scene.shared.head), second = item.double ? part(scene.shared.head) : null;
+    const part = (mesh) => viewer.addMesh(mesh, item.color, 1, { onTop: true, flat: true });
+    const shaft = part(scene.shared.bar), head = part(scene.shared.head);
     const full = HEAD * scene.arrow;
     let visible = true;
     const show = (value) => { visible = value; };
     return {
       show,
       update: () => {
-        const a = at(item.foot), v = motion.position(item.vector), length = Math.min(Math.hypot(...v), 3 * scene.arrow);
+        const a = at(item.foot), v = motion.position(item.vector), length = Math.hypot(...v);
         const seen = visible && length > 1e-3 * scene.arrow;
-        for (const part of [shaft, head, second]) if (part) part.show(seen);
+        for (const part of [shaft, head]) part.show(seen);
         if (!seen) return;
         const d = unit(v), tip = Math.min(full, 0.5 * length);
         shaft.move(stretched(matrix, a, d, length - tip, 0.07 * full));
         head.move(stretched(matrix, sum(a, d, length - tip), d, tip, 0.22 * full));
-        if (second) second.move(stretched(matrix, sum(a, d, length - 1.7 * tip), d, tip, 0.22 * full));
+      },
+    };
+  }
+  if (item.kind === "turn") {
+    const arc = viewer.addMesh(scene.shared.turn, item.color, 1, { onTop: true, flat: true });
+    let visible = true;
+    return {
+      show: (value) => { visible = value; },
+      update: () => {
+        const v = motion.position(item.vector), radius = Math.hypot(...v), seen = visible && radius > 1e-3 * scene.arrow;
+        arc.show(seen);
+        if (seen) arc.move(stretched(matrix, at(item.foot), unit(v), radius, radius));
       },
     };
   }
@@ -288,7 +300,7 @@ function addGrid(viewer, scene) {
   const wide = (scene.follow ? 2.5 : 1) * Math.max(scene.size, Math.hypot(...sum(box[1], box[0], -1)));
   const power = 10 ** Math.floor(Math.log10(wide / 8));
   const step = [1, 2, 5, 10].map((x) => x * power).find((x) => wide / x <= 14);
-  const up = unit(scene.up), x = unit(cross(up, Math.abs(up[0]) < 0.5 ? [1, 0, 0] : [0, 1, 0])), y = cross(up, x);
+  const { up } = scene, x = cross(up, scene.front), y = sum([0, 0, 0], scene.front, -1);
   const lowest = Math.min(...corners(scene.box).map((c) => dot(c, up)));
   const n = Math.ceil((0.6 * wide) / step), data = [];
   const put = (i, j) => data.push(...sum(sum([0, 0, 0], x, i * step), y, j * step));
@@ -305,8 +317,7 @@ const middle = (box) => sum(box[0], box[1]).map((x) => x / 2);
 
 function cameraFrom(scene, box, look, up) {
   const target = middle(box), back = unit(look);
-  const upward = Math.abs(dot(unit(up), back)) > 0.99 ? unit(cross(back, [back[1], back[2], -back[0]])) : unit(up);
-  const right = unit(cross(upward, back)), above = cross(back, right);
+  const right = unit(cross(up, back)), above = cross(back, right);
   const view = byId("view"), aspect = view.clientWidth / Math.max(1, view.clientHeight), slope = Math.tan(Math.PI / 9);
   let distance = 1e-6;
   for (const corner of corners(box)) {
@@ -318,10 +329,8 @@ function cameraFrom(scene, box, look, up) {
 }
 
 function namedCamera(scene, box, name) {
-  const up = unit(scene.up), flat = sum(scene.look, up, -dot(scene.look, up));
-  const front = unit(Math.hypot(...flat) > 0.1 ? flat : cross(up, [up[1], up[2], up[0]]));
-  const looks = { start: scene.look, front, right: cross(up, front), top: sum(up, front, 1e-3) };
-  return cameraFrom(scene, box, looks[name], name === "top" ? sum([0, 0, 0], front, -1) : up);
+  const { up, front } = scene, look = { start: scene.look, front, right: cross(up, front), top: up }[name];
+  return cameraFrom(scene, box, look, dot(look, up) > 0.999 ? sum([0, 0, 0], front, -1) : up);  // from above
 }
 
 // -- the page ------------------------------------------------------------------------------------------------
@@ -450,20 +459,30 @@ function describe(player, notices) {
   };
   for (const [color, text] of [...entries].slice(0, 14)) add(color, text);
   if (player.motions.length > 1) for (const m of player.motions) add(m.color, m.label);
-  const scales = Object.entries(scene.peaks).map(([name, x]) => `longest arrow ${x.toPrecision(3)} ${name}`);
+  const largest = ([name, x]) => `${name === "N" ? "longest arrow" : "largest arc"} ${x.toPrecision(3)} ${name}${scene.beyond.includes(name) ? " or more" : ""}`;
+  const scales = Object.entries(scene.peaks).map(largest);
   add("", [`grid ${Number(player.grid.step.toPrecision(3))} m`, ...scales].join(", "));
-  for (const text of notices) byId("notices").append(Object.assign(document.createElement("li"), { textContent: text }));
+  note(notices);
+}
+
+// What the reader has to know stands open; what only says what is missing opens on a click.
+function note(texts, open = false) {
+  for (const text of texts) byId("notices").append(Object.assign(document.createElement("li"), { textContent: text }));
+  const count = byId("notices").children.length;
+  byId("notes").hidden = count === 0;
+  byId("notes").open ||= open;
+  byId("notes").firstElementChild.textContent = count === 1 ? "1 remark" : `${count} remarks`;
 }
 
 async function main() {
-  const scene = JSON.parse(await inflated("scene-data")), notices = [...scene.notices];
+  const scene = JSON.parse(await inflated("scene-data"));
   const motions = scene.motions.map((data) => new Motion(data)), webgl = hasWebGL();
-  if (!webgl) notices.unshift("This browser has no WebGL 2: bodies are drawn as lines.");
+  if (!webgl) note(["This browser has no WebGL 2: bodies are drawn as lines."], true);
   const viewer = await (webgl ? Viewer : Lines).open(scene), grid = addGrid(viewer, scene);
   grid.place(middle(scene.box));
   const items = motions.flatMap((motion) => motion.items.map((item) => ({ group: item.group, ...makeItem(viewer, scene, motion, item) })));
   const player = new Player(scene, viewer, motions, items, grid);
-  describe(player, notices);
+  describe(player, scene.notices);
   connect(player);
   viewer.look(namedCamera(scene, player.box, "start"));
   player.seek(player.start);
@@ -474,7 +493,7 @@ async function main() {
 }
 
 main().catch((error) => {
-  byId("notices").append(Object.assign(document.createElement("li"), { textContent: `The motion cannot be drawn: ${error}` }));
+  note([`The motion cannot be drawn: ${error}`], true);
   document.body.dataset.state = "failed";
   console.error(error);
 });

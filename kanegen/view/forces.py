@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from sympy.physics.mechanics import Point
+from sympy.physics.mechanics import Point, RigidBody
 
 from kanegen.arrays import Array
 from kanegen.model.expressions import atoms, base_symbol, vector_expressions
+from kanegen.model.geometry import breadth_first
 from kanegen.view.poses import NotKnownError, Poses
+from kanegen.view.weights import weights
 
-COLORS: Final = {"contact": "#d62728", "reaction": "#7b3fa0", "control": "#00a65a", "load": "#6b7280"}
-"""Colors of the arrows by kind."""
+COLORS: Final = {"contact": "#d62728", "reaction": "#8a2be2", "control": "#62c400", "load": "#3f454d"}
+"""Colors of the arrows by kind, none of them that of a body or of the ground."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +47,12 @@ def arrows(poses: Poses) -> Iterator[Arrow]:
 
 
 def _center(poses: Poses, frame: Any) -> Any:
-    """The mass center of the body with this frame."""
-    body = next((body for body in poses.model.bodies if getattr(body, "frame", None) is frame), None)
-    if body is None:
-        raise NotKnownError(f"frame {frame} is that of no body")
-    return body.masscenter
+    """The mass center of the body with this frame; of the next one, if the frame is between those of two bodies."""
+    centers = {body.frame: body.masscenter for body in poses.model.bodies if isinstance(body, RigidBody)}
+    for near in breadth_first(frame, lambda node: node._dcm_dict):
+        if near in centers and near is not poses.model.frame:
+            return centers[near]
+    raise NotKnownError(f"no body turns with frame {frame}")
 
 
 def _contacts(poses: Poses) -> Iterator[tuple[str, str, Any, Any]]:
@@ -72,8 +75,10 @@ def _contacts(poses: Poses) -> Iterator[tuple[str, str, Any, Any]]:
 
 def _loads(poses: Poses) -> Iterator[tuple[str, str, Any, Any]]:
     model, times = poses.model, poses.motion.times
-    inputs = {item.symbol for item in model.inputs}
+    inputs, unseen = {item.symbol for item in model.inputs}, weights(model)[1]
     for place, vector in model.loads:
+        if (place, vector) in unseen or poses.at_rest(place):
+            continue
         symbols = {base_symbol(x) for x in atoms(vector_expressions(vector))} if vector != 0 else set()
         kind = "control" if symbols & inputs else "load"
         yield kind, f"the load on {place}", place, lambda vector=vector: poses.vector(vector, times)

@@ -91,6 +91,25 @@ def _head() -> Triangles:
     return cone + _revolved([(0.0, 0.0), (1.0, 0.0)], dark=1.0)
 
 
+def _turn() -> Triangles:
+    """The arrow of a torque about z: three quarters of a circle of radius 1 with a head, in one color."""
+    angle = np.pi / 2 * np.linspace(0.0, 3.0, 3 * SEGMENTS + 1)
+    around = np.linspace(0.0, 2.0 * np.pi, SEGMENTS + 1)
+    radius = 1.0 + 0.05 * np.cos(around)
+    height = np.broadcast_to(0.05 * np.sin(around), (angle.size, around.size))
+    ring = [np.outer(np.cos(angle), radius), np.outer(np.sin(angle), radius), height]
+    i, j = np.meshgrid(np.arange(angle.size - 1), np.arange(SEGMENTS), indexing="ij")
+    a = (i * around.size + j).ravel()
+    b = a + around.size
+    faces = np.vstack([np.column_stack([a, b, a + 1]), np.column_stack([a + 1, b, b + 1])])
+    vertices = np.stack(ring, axis=-1).reshape(-1, 3)
+    middle = np.arange(angle.size) * around.size
+    arc = Triangles(vertices, np.ones_like(vertices), faces, np.column_stack([middle[:-1], middle[1:]]))
+    head = _head()
+    tip = np.stack([head.vertices[:, 2] * 0.5, head.vertices[:, 0] * 0.17 - 1.0, head.vertices[:, 1] * 0.17], axis=-1)
+    return arc + Triangles(tip, head.shade, head.faces, head.edges)
+
+
 def torus(tube: float) -> Triangles:
     """A ring of radius 1 with the radius ``tube`` of its cross section."""
     angle = np.linspace(0.0, 2.0 * np.pi, 2 * SEGMENTS + 1)
@@ -158,6 +177,7 @@ _MESHES: Final[dict[str, Callable[[], Triangles]]] = {
     "plane": _plane,
     "bar": _bar,
     "head": _head,
+    "turn": _turn,
     "triad": _triad,
 }
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
+from sympy.physics.vector import ReferenceFrame
 
 from kanegen.arrays import Array
 from kanegen.derivation import lower_model
@@ -179,6 +180,12 @@ class Poses:
         """The position of a point of the model, along its route."""
         route = self.model.geometry.routes[point]
         return self._source_position(route, times) + self._along(route.beyond, times)
+
+    def at_rest(self, place: Any) -> bool:
+        """Whether a point or a frame is that of the ground, on which forces do nothing."""
+        if isinstance(place, ReferenceFrame):
+            return place is self.model.frame
+        return self._is_fixed(place) and self._carrier(place) is None
 
     def _is_fixed(self, point: Any) -> bool:
         return bool(point._vel_dict.get(self.model.frame, None) == 0)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from kanegen.arrays import Array
 from kanegen.model.expressions import vector_frames
 from kanegen.shapes import Plane
 from kanegen.view.encode import Meshes, columns, packed, shortened
-from kanegen.view.forces import COLORS, arrows
+from kanegen.view.forces import COLORS, Arrow, arrows
 from kanegen.view.guess import THIN, Guess, Part
 from kanegen.view.meshes import unit
 from kanegen.view.motion import Motion
@@ -30,11 +31,15 @@ GROUND: Final = "#9aa0a6"
 SURFACE: Final = "#d5dae1"
 """Color of planes."""
 
-LONGEST_ARROW: Final = 0.3
-"""Length of the arrow of the largest force relative to the size of the mechanism."""
+LARGEST: Final = {"N": 0.3, "N m": 0.08}
+"""Length of the arrow of the largest force, and radius of the arc of the largest torque, relative to the size of the
+mechanism; larger ones, such as those of impacts, are not drawn larger."""
 
 TRIAD: Final = 0.2
 """Length of the axes of a frame relative to the size of the mechanism."""
+
+FAR: Final = 4.0
+"""The camera follows bodies that move further than this multiple of their own extent."""
 
 BOUND_TIMES: Final = 60
 """Number of times at which the extent of the bodies is computed."""
@@ -56,8 +61,8 @@ class Wishes:
 class Stage:
     """The items and tracks of a motion; ``color`` of all bodies, None for a color of each.
 
-    ``corners`` (k, m, 3) are points of the bodies at ``k`` times, which bound what is drawn; ``size`` is the size of
-    the mechanism, m.
+    ``corners`` (k, m, 3) are points of the bodies at ``k`` times, ``tips`` (k, m, 3) those of the arrows, ``ground``
+    (m, 3) points of what does not move; they bound what is drawn. ``size`` is the size of the mechanism, m.
     """
 
     def __init__(self, motion: Motion, meshes: Meshes, wishes: Wishes, color: str | None) -> None:
@@ -68,6 +73,8 @@ class Stage:
         self._known: dict[Any, int] = {}
         self._points: dict[Any, Array] = {}
         self._corners: list[Array] = []
+        self._tips: list[Array] = []
+        self._ground: list[Array] = [np.empty((0, 3))]
         n = motion.times.size
         self._some = np.unique(np.linspace(0, n - 1, min(n, BOUND_TIMES)).astype(int))
         self.size = self._mechanism_size()
@@ -90,6 +97,16 @@ class Stage:
         """Points (k, m, 3) that bound the bodies at k times."""
         none = np.zeros((self._some.size, 1, 3))
         return np.concatenate(self._corners or [none], axis=1)
+
+    @property
+    def tips(self) -> Array:
+        """The tips (k, m, 3) of the arrows at the times of the corners."""
+        return np.stack(self._tips, axis=1) if self._tips else np.empty((self._some.size, 0, 3))
+
+    @property
+    def ground(self) -> Array:
+        """Points (m, 3) of what does not move, without planes, which may be much larger than the mechanism."""
+        return np.concatenate(self._ground)
 
     @property
     def centers(self) -> Array:
@@ -136,14 +153,21 @@ class Stage:
     # -- bodies ---------------------------------------------------------------------------------------------
 
     def _mechanism_size(self) -> float:
-        """The largest dimension of the bodies and of the mechanism at the start; of the path, if these are points."""
+        """The largest dimension of the bodies and of the mechanism at the start; of the path, if these are points.
+
+        The origin is a part of the mechanism, unless rigid bodies that are not tied to it start far from it.
+        """
         model, guess = self.motion.model, Guess(self.poses, 0.0)
         for body in model.bodies:
             self._try(f"body {body.name}", self.position, body.masscenter)
         known = [*self._points.values()] or [np.zeros((1, 3))]
-        first = np.ptp(np.array([p[0] for p in known] + [np.zeros(3)] * (len(known) > 1)), axis=0).max()
         lengths = [guess.extent(body) for body in model.bodies if isinstance(body, RigidBody)]
-        return float(max([first, *lengths]) or max(np.ptp(p, axis=0).max() for p in known) or 1.0)
+        starts = np.array([p[0] for p in known])
+        own = max([np.ptp(starts, axis=0).max(), *lengths])
+        first = np.ptp(np.vstack([starts, np.zeros((int(len(starts) > 1), 3))]), axis=0).max()
+        if first > FAR * own and any(lengths) and not any(map(_keeps_its_distance, known)):
+            first = 0.0
+        return float(max(own, first) or max(np.ptp(p, axis=0).max() for p in known) or 1.0)
 
     def _parts(self) -> Iterable[tuple[str, str, Part]]:
         """Name, color and shape of everything that the user gave or that is guessed."""
@@ -179,7 +203,7 @@ class Stage:
             ends = {"a": self.track(part.start), "b": self.track(part.end)}
             radius = THIN * self.size if part.radius is None else part.radius
             self.items.append({"kind": "bar", "radius": radius, **ends, **look})
-            self._corners += [self.position(point)[self._some, None] for point in (part.start, part.end)]
+            self._bound(np.stack([self.position(point)[self._some] for point in (part.start, part.end)], axis=1))
             return
         where = {"track": self.track(part.point, part.frame), "mesh": self._meshes.place(part.mesh)}
         flat = part.mesh is unit("plane")
@@ -187,8 +211,14 @@ class Stage:
         vertices = part.mesh.vertices[:: max(1, len(part.mesh.vertices) // 60)]
         local = vertices @ part.local[:3, :3].T + part.local[:3, 3]
         R = self.poses.orientation(part.frame, self.motion.times)[self._some]
-        start = 0.0 if part.point is None else self.position(part.point)[self._some, None]
-        self._corners.append(np.einsum("nij,kj->nki", R, local) + start)
+        start = np.zeros((1, 1, 3)) if part.point is None else self.position(part.point)[self._some, None]
+        self._bound(np.einsum("nij,kj->nki", R, local) + start, flat)
+
+    def _bound(self, corners: Array, flat: bool = False) -> None:
+        if (corners != corners[0]).any():
+            self._corners.append(corners)
+        elif not flat:
+            self._ground.append(corners[0])
 
     # -- the rest -------------------------------------------------------------------------------------------
 
@@ -235,20 +265,26 @@ class Stage:
             trace = {"kind": "trace", "track": self.track(point), "color": color}
             self.items.append({**trace, "name": str(point), "group": "traces"})
 
-    def add_arrows(self, size: float) -> dict[str, float]:
-        """Add forces and torques; by unit, the largest ones, whose arrows have the full length."""
-        found = list(arrows(self.poses)) if self._wishes.forces else []
-        peaks: dict[str, float] = {}
-        for arrow in found:
-            lengths = np.linalg.norm(arrow.vector, axis=1)
-            peak = float(np.percentile(lengths, 99)) or float(lengths.max())  # without the peaks of impacts
-            peaks[arrow.unit] = max(peak, peaks.get(arrow.unit, 0.0))
-        for arrow in found:
-            scaled = arrow.vector * (LONGEST_ARROW * size / peaks[arrow.unit])
-            self._try(arrow.name, self._add_arrow, arrow, scaled)
-        return peaks
+    @cached_property
+    def arrows(self) -> tuple[Arrow, ...]:
+        """Forces and torques of the motion."""
+        return tuple(arrows(self.poses)) if self._wishes.forces else ()
 
-    def _add_arrow(self, arrow: Any, scaled: Array) -> None:
+    def add_arrows(self, size: float, peaks: Mapping[str, float]) -> None:
+        """Add forces and torques; ``peaks`` are those, by unit, that have the largest size."""
+        for arrow in self.arrows:
+            scaled = arrow.vector / peaks[arrow.unit]
+            scaled /= np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1.0)
+            self._try(arrow.name, self._add_arrow, arrow, scaled * (LARGEST[arrow.unit] * size))
+
+    def _add_arrow(self, arrow: Arrow, scaled: Array) -> None:
         where = {"foot": self.track(arrow.foot), "vector": self._add({"p": shortened(scaled)})}
+        self._tips.append((self.position(arrow.foot) + scaled)[self._some])
         look = {"color": COLORS[arrow.kind], "type": arrow.kind, "name": arrow.name, "group": "forces"}
-        self.items.append({"kind": "arrow", "double": arrow.unit != "N", **where, **look})
+        self.items.append({"kind": "arrow" if arrow.unit == "N" else "turn", **where, **look})
+
+
+def _keeps_its_distance(positions: Array) -> bool:
+    """Whether a point keeps its distance from the origin."""
+    distances = np.linalg.norm(positions, axis=1)
+    return bool(np.ptp(distances) <= 1e-6 * distances.max())

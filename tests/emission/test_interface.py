@@ -251,6 +251,26 @@ def test_the_class_for_cpp(crank: Path) -> None:
     assert subprocess.run([crank / "hosted"], check=False).returncode == 0
 
 
+def test_the_program_in_cpp_of_the_page(crank: Path) -> None:
+    compiler = require_cpp()
+    page = (ROOT / "docs" / "standalone.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```cpp\n(.*?)```", page, re.DOTALL)
+    (crank / "host.cpp").write_text(program, encoding="utf-8")
+    (c_line, cpp_line) = re.findall(r"^    (cc .* -c .*|c\+\+ .*)$", page, re.MULTILINE)
+    strict = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
+    for command in (
+        [C_COMPILER.command, *c_line.split()[1:]],
+        [compiler.command, *strict, *cpp_line.split()[1:]],
+    ):
+        done = subprocess.run(command, cwd=crank, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    text = subprocess.run([crank / "host"], check=True, capture_output=True, text=True).stdout
+    changed = solver_for("slider_crank").with_parameters(tau=4.0)
+    run = changed.integrate((0.0, 1.0), *_start("slider_crank"), method="rk4", step=0.001)
+    theta, energy = (float(part.split()[0]) for part in text.split("= ")[1:])
+    assert (theta, energy) == pytest.approx((run.q[-1, 0], run.energy[-1]), rel=1e-5)  # of the digits that are printed
+
+
 def compiled(folder: Path, source: str, *others: str) -> str:
     """What a program prints that uses the project in ``folder``."""
     (folder / "shown.c").write_text(source, encoding="utf-8")

@@ -79,9 +79,7 @@ class Page:
         from matplotlib import colors
         from matplotlib.image import imread
 
-        view = self.page.locator("#view").bounding_box()
-        below = {**view, "y": view["y"] + 60, "height": view["height"] - 60}  # without the legend
-        shot = imread(io.BytesIO(self.page.screenshot(clip=below)))
+        shot = imread(io.BytesIO(self.page.screenshot(clip=self.page.locator("#view").bounding_box())))
         hue, saturation, _ = np.moveaxis(colors.rgb_to_hsv(shot[..., :3]), -1, 0)
         wanted = colors.rgb_to_hsv(colors.to_rgb(color))[0]
         distance = np.abs((hue - wanted + 0.5) % 1.0 - 0.5)

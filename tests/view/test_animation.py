@@ -143,6 +143,6 @@ def test_forces_of_contacts_loads_and_reactions_are_arrows() -> None:
     pendulum = run("obstructed_pendulum", 2.0)
     scene = scene_of(pendulum.animate())
     items = scene["motions"][0]["items"]
-    assert {item["type"] for item in items if item["kind"] == "arrow"} >= {"load"}
+    assert {item["type"] for item in items if item["group"] == "forces"} >= {"load"}
     assert scene["motions"][0]["marks"][0][0] == pytest.approx(pendulum.events[0].t)
-    assert not [x for x in scene_of(pendulum.animate(forces=False))["motions"][0]["items"] if x["kind"] == "arrow"]
+    assert not [x for x in scene_of(pendulum.animate(forces=False))["motions"][0]["items"] if x["group"] == "forces"]

@@ -17,7 +17,7 @@ import kanegen as kg
 from kanegen.view.forces import arrows
 from kanegen.view.poses import Poses
 from kanegen.view.scene import scene
-from kanegen.view.stage import LONGEST_ARROW, Wishes
+from kanegen.view.stage import LARGEST, Wishes
 
 TIMES = np.linspace(0.0, 1.0, 11)
 x, z, u, w, F = me.dynamicsymbols("x z u w F")
@@ -27,6 +27,7 @@ B.orient_axis(N, N.y, x)
 O = me.Point("O")
 O.set_vel(N, 0)
 P = O.locatenew("P", x * N.x + z * N.z)
+Q = P.locatenew("Q", B.z)
 WISHES = Wishes("forces", (), False, (), False, True, np.zeros((1, 3)))
 
 
@@ -42,7 +43,7 @@ def slider(**options: Any) -> Any:
         speeds=(u, w),
         kinematics=(u - x.diff(t), w - z.diff(t)),
         bodies=[body],
-        loads=[(P, F * B.x), (B, -k * x * N.y), (O, -3 * u.diff(t) * N.x)],
+        loads=[(P, F * B.x), (B, -k * x * N.y), (Q, -3 * u.diff(t) * N.x)],
         inputs=[F],
         contacts=[contact],
         parameters={k: 3.0},
@@ -65,10 +66,10 @@ def test_arrows_are_the_forces_in_inertial_components() -> None:
 
 def test_loads_in_accelerations_need_accelerations() -> None:
     poses = Poses(slider())
-    assert not [arrow for arrow in arrows(poses) if arrow.foot is O]
-    says("\n".join(poses.notices), "O", "accelerations")
+    assert not [arrow for arrow in arrows(poses) if arrow.foot is Q]
+    says("\n".join(poses.notices), "Q", "accelerations")
     motion = replace(slider(), accelerations=np.stack([TIMES, 0 * TIMES], axis=-1))
-    (inerter,) = (arrow for arrow in arrows(Poses(motion)) if arrow.foot is O)
+    (inerter,) = (arrow for arrow in arrows(Poses(motion)) if arrow.foot is Q)
     assert inerter.vector[:, 0] == pytest.approx(-3.0 * TIMES)
 
 
@@ -86,7 +87,7 @@ def test_the_largest_force_has_the_longest_arrow_and_the_plane_is_where_the_gap_
     (motion,) = data["motions"]
     (contact,) = (item for item in motion["items"] if item.get("type") == "contact")
     vector = np.frombuffer(base64.b64decode(motion["tracks"][contact["vector"]]["p"]), "<f4")
-    assert vector == pytest.approx([0, 0, LONGEST_ARROW * data["size"]], rel=1e-6)
+    assert vector == pytest.approx([0, 0, LARGEST["N"] * data["size"]], rel=1e-6)
     assert data["peaks"]["N"] == pytest.approx(5.0)
     (plane,) = (item for item in motion["items"] if item["name"] == "floor")
     foot = np.frombuffer(base64.b64decode(motion["tracks"][plane["track"]]["p"]), "<f4")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import PHONE, WEBGL, WITHOUT, Page, browsers
+from browser import DESKTOP, PHONE, WEBGL, WITHOUT, Page, browsers
 from given_motions import chain, given, steady_disk
 
 from kanegen.view.animation import Animation, animation
@@ -148,6 +148,46 @@ def test_a_page_is_complete_on_a_phone(chromium: Any, disk: Path) -> None:
     assert page.run("document.scrollingElement.scrollWidth") <= width
     assert len(page.colored(PALETTE[0])) > 200
     page.close()
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_text_is_not_over_the_scene(chromium: Any, tmp_path: Path, size: tuple[int, int]) -> None:
+    notices = [f"the load on point P{k} is not drawn: its position is not known" for k in range(30)]
+    path = animated(steady_disk(SHORT), notices=notices).save(tmp_path / "notices.html")
+    page = Page(chromium, path, size)
+    page.ready()
+    head, view = (page.page.locator(name).bounding_box() for name in ("#head", "#view"))
+    assert head is not None
+    assert view is not None
+    assert head["y"] + head["height"] <= view["y"]
+    assert "31 remarks" in page.page.inner_text("#head")  # with that of the model
+    assert not page.page.locator("#notices").is_visible()
+    page.page.click("#notes summary")
+    assert page.page.locator("#notices li").count() == 31
+    assert page.page.locator("#notices").is_visible()
+    view = page.page.locator("#view").bounding_box()
+    assert view is not None
+    assert view["height"] > 0.3 * size[1]  # a long list scrolls
+    assert len(page.colored(PALETTE[0])) > 200
+    page.close()
+
+
+def test_the_whole_mechanism_is_in_the_picture(chromium: Any, tmp_path: Path) -> None:
+    """The colored pixels do not reach the edges of the canvas, in wide and in narrow windows."""
+    times = np.linspace(0.0, 3.0, 91)
+    path = animated(steady_disk(times)).save(tmp_path / "whole.html")
+    for size in (DESKTOP, PHONE):
+        page = Page(chromium, path, size)
+        page.ready()
+        box = page.page.locator("#view").bounding_box()
+        assert box is not None
+        for fraction in (0.0, 0.5, 1.0):
+            page.seek(fraction)
+            pixels = page.colored(PALETTE[0])
+            assert len(pixels) > 200
+            assert pixels.min() > 2
+            assert (pixels.max(axis=0) < np.array([box["width"], box["height"]]) - 3).all()
+        page.close()
 
 
 def test_two_motions_are_drawn_in_one_scene(chromium: Any, tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+"""The index of the documentation: questions of a newcomer, links of all pages, and the recipes."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from checkout import ROOT
+
+DOCS = ROOT / "docs"
+INDEX = (DOCS / "README.md").read_text(encoding="utf-8")
+PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md"]
+
+QUESTIONS = (
+    *("own output", "reaction of a joint", "reset a state at an event", "reset a speed", "impulses", "PID", "gravity"),
+    *("units", "change a parameter", "sweep", "FMU", "in C,", "C++", "MATLAB", "Simulink", "Octave", "equilibrium"),
+    *("animation", "linearize", "KanesMethod", "friction", "microcontroller", "data frames"),
+)
+
+
+def text_of(page: Path) -> str:
+    """A page without its code."""
+    return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of the headings of a page, as GitHub and most renderers name them."""
+    found: dict[str, int] = {}
+    names = set()
+    for heading in re.findall(r"^#+ +(.*)$", text_of(page), re.MULTILINE):
+        slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        count = found[slug] = found.get(slug, -1) + 1
+        names.add(f"{slug}-{count}" if count else slug)
+    return names
+
+
+@pytest.mark.parametrize("words", QUESTIONS)
+def test_the_index_has_the_words_of_a_question(words: str) -> None:
+    assert words in INDEX
+
+
+def test_the_index_names_every_page() -> None:
+    assert [page.name for page in PAGES[:-1] if page.name != "README.md" and f"]({page.name}" not in INDEX] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_pages_and_headings(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", text_of(page)):
+        if re.match(r"\w+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        other = (page.parent / name).resolve() if name else page
+        assert other.exists(), target
+        if anchor:
+            assert anchor in anchors(other), target
+
+
+def test_the_recipes_run(tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "recipes.md").read_text(encoding="utf-8"), re.DOTALL)
+    command = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert float(lines[1]) == pytest.approx(0.3)  # the swing on a slope hangs vertically
+    assert lines[-1].startswith("8.25")  # the torque m g l sin(1 rad)
+    assert {"swing.html", "swing.fmu", "swing"} <= {path.name for path in tmp_path.iterdir()}
