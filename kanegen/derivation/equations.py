@@ -47,9 +47,6 @@ SQUARE_LIMIT = 24
 and 0.57 to 0.94 at 20, and twice the time to compile."""
 
 
-_OF_SOLVED_PARTITION = frozenset({"A", "B", "B_stabilized", "A1", "A2"})
-"""Quantities that are defined wherever the constraints determine the dependent speeds."""
-
 Names = Mapping[tuple[str, int], Any]
 
 
@@ -239,13 +236,14 @@ class Equations:
         return forms.nonminimal(self.graph, self.left_side, self.right_side, self.partition, B)
 
     def accelerations(self, stabilized: bool) -> forms.Accelerations:
-        """Straight-line u' in reduced form; an unsymmetric M takes elimination with pivots chosen at random states."""
+        """Straight-line u' in reduced form; for an unsymmetric M defined wherever the matrices are regular."""
         part, bias = self.partition, self.partition.bias(stabilized)
         self._require_regular()
         try:
             if not self.is_symmetric:
-                rows = (self.graph, self.left_side, self.right_side, part, bias)
-                return forms.eliminated_accelerations(*rows, self.system.samples, PIVOT_LIMIT)
+                part = self.solved_partition
+                rows = (self.graph, self.left_side, self.right_side, part, part.bias(stabilized))
+                return forms.solved_accelerations(*rows, self.system.samples)
             return forms.reduced_accelerations(self.graph, self.reduced(stabilized), part, bias, PIVOT_LIMIT)
         except ZeroDivisionError as error:
             raise self.massless(part.independent[error.args[0]]) from error
@@ -483,21 +481,9 @@ class Equations:
         """The nodes at zero auxiliary speeds; nodes that are algebraically equal become one."""
         return tuple(self._identities.canonical(self.system.settled(nodes)))
 
-    @cached_property
-    def _identities_apart(self) -> Identities:
-        return Identities(self.graph)
-
-    def simplified_apart(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
-        """`simplified` for what follows from `solved_partition`.
-
-        Nodes of the elimination, which are equal only where no pivot is zero, must not take the place of these nodes.
-        """
-        return tuple(self._identities_apart.canonical(self.system.settled(nodes)))
-
     def quantity(self, name: str, nodes: Sequence[Node], shape: tuple[int, ...] | None = None) -> Quantity:
         """A quantity of these nodes after simplification; a vector if no shape is given."""
-        simplified = self.simplified_apart if name in _OF_SOLVED_PARTITION else self.simplified
-        return Quantity(name, simplified(nodes), (len(nodes),) if shape is None else shape, self.names)
+        return Quantity(name, self.simplified(nodes), (len(nodes),) if shape is None else shape, self.names)
 
     @cached_property
     def names(self) -> dict[tuple[str, int], Any]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kanegen.derivation.algebra import PIVOT_THRESHOLD, eliminate, factorize, solve_symmetric
+from kanegen.derivation.algebra import SINGULAR_LIMIT, eliminate, factorize, solve_symmetric
 from kanegen.derivation.constraints import Partition
 from kanegen.graph import Graph, Node
-from kanegen.graph.linear import Samples, term_size
+from kanegen.graph.linear import Samples, solve_linear, term_size
 from kanegen.precision import Tolerance
 
 Matrix = Sequence[Sequence[Node]]
@@ -116,19 +116,14 @@ def reduced_accelerations(
     return Accelerations(udot, (*(condition for condition in held if condition is not None), *conditions))
 
 
-def eliminated_accelerations(
-    graph: Graph,
-    M: Matrix,
-    P: Sequence[Node],
-    partition: Partition,
-    B: Sequence[Node],
-    samples: Samples,
-    threshold: float,
+def solved_accelerations(
+    graph: Graph, M: Matrix, P: Sequence[Node], partition: Partition, B: Sequence[Node], samples: Samples
 ) -> Accelerations:
-    """u' from ``A2 M A2^T u_I' = A2 (P - M [0; B])`` by straight-line elimination, for any regular matrix.
+    """u' from ``A2 M A2^T u_I' = A2 (P - M [0; B])`` by straight-line code, for any regular matrix.
 
-    ``samples`` gives values of nodes, by whose sizes pivots are chosen, ``threshold`` is the smallest pivot of the
-    constraints, relative to its row, that the code accepts.
+    ``partition``: one whose pivots are divisors, defined wherever the constraints determine the dependent speeds.
+    ``samples`` gives values of nodes at random states. Raises ZeroDivisionError, with the index of an independent
+    speed as its argument, if the matrix is identically singular.
     """
     n_u = len(P)
     A2 = tangent_matrix(graph, partition, n_u)
@@ -136,12 +131,14 @@ def eliminated_accelerations(
     matrix = matrix_product(graph, left, list(zip(*A2, strict=True)))
     at_rest = complete(graph, partition, B, [graph.zero] * len(A2))
     right = difference(matrix_vector(graph, A2, P), matrix_vector(graph, left, at_rest))
-    rows, pivots, row_of = eliminate(matrix, [[x] for x in right], samples, range(len(A2)))
-    independent = [rows[row_of[column]][-1] for column in range(len(A2))]
-    tests = [pivot.holds(threshold) for pivot in partition.pivots]
-    tests += [pivot.holds(PIVOT_THRESHOLD) for pivot in pivots]
+    try:
+        solution = solve_linear(matrix, [[x] for x in right], samples)
+    except ZeroDivisionError:
+        eliminate(matrix, [()] * len(A2), samples, range(len(A2)))  # whose error names the row
+        raise
+    tests = [divisor.holds(SINGULAR_LIMIT) for divisor in (*partition.pivots, *solution.divisors)]
     conditions = tuple(condition for condition in tests if condition is not None)
-    return Accelerations(complete(graph, partition, B, independent), conditions)
+    return Accelerations(complete(graph, partition, B, [x for (x,) in solution.rows]), conditions)
 
 
 def range_space_accelerations(

@@ -108,7 +108,7 @@ class Momenta:
         return self._equations.simplified(self._system.at_rest(self._equations.N.nodes))
 
     def _product(self, matrix: Sequence[Sequence[Node]], vector: Sequence[Node]) -> tuple[Node, ...]:
-        return self._equations.simplified_apart(forms.matrix_vector(self._system.graph, matrix, vector))
+        return self._equations.simplified(forms.matrix_vector(self._system.graph, matrix, vector))
 
     def _velocity_partition(self) -> Partition:
         """``u_D = A u_I + Bv`` from the velocity-level constraints, linear in the speeds; Bv takes the place of B."""

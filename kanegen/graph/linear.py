@@ -237,6 +237,28 @@ def _by_cofactors(matrix: Rows, canonical: Canonical) -> Solution:
     return Solution([_divided(row, determinant) for row in adjugate], (Divisor(determinant),))
 
 
+def orthogonal(rows: Matrix) -> list[Node]:
+    """The row orthogonal to n - 1 rows (n,): their minors, all zero only where the rows depend on each other."""
+    n = len(rows) + 1
+    graph = rows[0][0].graph
+    result = []
+    for j in range(n):
+        minor = _determinant([[x for k, x in enumerate(row) if k != j] for row in rows])
+        result.append(graph.neg(minor) if (n - 1 - j) % 2 else minor)
+    return result
+
+
+def _determinant(matrix: Rows) -> Node:
+    """The determinant of a small matrix, along its first row."""
+    graph = matrix[0][0].graph
+    if len(matrix) == 1:
+        return matrix[0][0]
+    rest = [[[x for k, x in enumerate(row) if k != j] for row in matrix[1:]] for j in range(len(matrix))]
+    terms = [x * _determinant(minor) for x, minor in zip(matrix[0], rest, strict=True) if not x.is_zero]
+    signs = [j % 2 for j, x in enumerate(matrix[0]) if not x.is_zero]
+    return graph.sum(-x if odd else x for x, odd in zip(terms, signs, strict=True))
+
+
 def _cyclic_minor(matrix: Rows, i: int, j: int) -> Node:
     """The minor without a row and a column of three, the others in cyclic order, so that it is the cofactor."""
     (a, b), (c, d) = ([matrix[(i + k) % 3][(j + m) % 3] for m in (1, 2)] for k in (1, 2))

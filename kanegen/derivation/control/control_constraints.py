@@ -96,7 +96,7 @@ class ControlledMotion:
 
     @cached_property
     def _accelerations(self) -> forms.Accelerations:
-        """u' in closed form; without dependent speeds, which restrict the regular states, if M admits it."""
+        """u' in closed form; without dependent speeds, which restrict the regular states, if M is symmetric."""
         e = self.equations
         if not e.has_partition:
             raise BuildError(
@@ -104,12 +104,13 @@ class ControlledMotion:
                 "independent ones, because straight-line code computes the accelerations: remove the redundant ones"
             )
         rows, b = [row.J for row in e.constraints.rows], e.b_stabilized if e.gain_names else e.b
+        if not e.is_symmetric:
+            return e.accelerations(stabilized=bool(e.gain_names))
+        system = e.graph, e.left_side, e.right_side, rows, b.nodes
         try:
-            if e.is_symmetric:
-                return forms.range_space_accelerations(e.graph, e.left_side, e.right_side, rows, b.nodes)
-        except ZeroDivisionError:
-            pass
-        return e.accelerations(stabilized=bool(e.gain_names))
+            return forms.range_space_accelerations(*system)
+        except ZeroDivisionError:  # a speed moves no mass
+            return forms.augmented_accelerations(*system) if rows else e.accelerations(stabilized=False)
 
     def _with_unknowns(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
         return self.equations.simplified(substitute(nodes, self._highest))

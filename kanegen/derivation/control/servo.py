@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.derivation.algebra import Factor, Pivot, eliminate, factorize
+from kanegen.derivation.algebra import Factor, eliminate, factorize
 from kanegen.derivation.constraints import Partition, Row, holonomic_row, nonholonomic_row
 from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.forms import Matrix, complete, difference, matrix_product, matrix_vector, tangent_matrix
 from kanegen.derivation.geometry.system import System
 from kanegen.errors import ModelError
 from kanegen.graph import Graph, Newton, Node, Tangent, evaluate, reachable, substitute
+from kanegen.graph.linear import Divisor, Rows, orthogonal, solve_linear
 from kanegen.graph.ranks import RANK_TOLERANCE, null_space, rank, unit_rows
 from kanegen.model.control import Servo
 
@@ -353,7 +354,7 @@ def _idle(names: Sequence[str], states: Sequence[_Directions]) -> list[str]:
 
 @dataclass(frozen=True)
 class Underactuation:
-    """``R u' = c`` for all controls; ``equations`` is [R c], (n_f, n_u + 1), valid where no pivot is zero.
+    """``R u' = c`` for all controls; ``equations`` is [R c], (n_f, n_u + 1), valid where no divisor is zero.
 
     If the motion has more degrees of freedom than independent controls, the controls do no work in some directions N:
     ``N^T A2 G = 0``. The equations of motion in these directions, ``N^T A2 (M u' - P0) = 0``, contain no controls. They
@@ -361,7 +362,7 @@ class Underactuation:
     """
 
     equations: Quantity
-    pivots: tuple[Pivot, ...]
+    divisors: tuple[Divisor, ...]
 
 
 def plant_controls(equations: Equations) -> AffineControls:
@@ -382,11 +383,11 @@ def _is_control(equations: Equations, slot: int) -> bool:
 
 def underactuation(equations: Equations) -> Underactuation:
     """The equations of motion that contain no control; no rows if the controls act on every degree of freedom."""
-    graph, part = equations.graph, equations.partition
+    graph, part = equations.graph, equations.solved_partition
     controls = plant_controls(equations)
     A2 = tangent_matrix(graph, part, len(equations.system.u))
     columns = [equations.simplified(matrix_vector(graph, A2, column)) for column in controls.columns]
-    complement, pivots = _complement(equations, columns, len(part.independent))
+    complement, divisors = _complement(equations, columns, len(part.independent))
     directions = [equations.simplified(row) for row in matrix_product(graph, complement, A2)] if complement else []
     nodes: list[Node] = []
     columns_of_M = list(zip(*equations.left_side, strict=True))
@@ -394,25 +395,32 @@ def underactuation(equations: Equations) -> Underactuation:
         force = graph.dot(row, controls.free)
         nodes += equations.simplified([*matrix_vector(graph, columns_of_M, row), force])
     shape = (len(directions), len(equations.system.u) + 1)
-    return Underactuation(Quantity("underactuation", tuple(nodes), shape, equations.names), tuple(pivots))
+    return Underactuation(Quantity("underactuation", tuple(nodes), shape, equations.names), divisors)
 
 
-def _complement(
-    equations: Equations, columns: Sequence[Sequence[Node]], n: int
-) -> tuple[list[list[Node]], list[Pivot]]:
-    """Rows (n - rank, n) orthogonal to all columns (n,), by elimination with pivots chosen at random states."""
-    graph, kept = equations.graph, list(columns)
+def _complement(equations: Equations, columns: Sequence[Sequence[Node]], n: int) -> tuple[Rows, tuple[Divisor, ...]]:
+    """Rows (n - rank, n) orthogonal to all columns (n,), and what they were divided by.
+
+    A single row is made of the minors of the columns, which all vanish only where the columns depend on each other.
+    Several rows are solved for the entries whose block is regular at random states.
+    """
+    graph, samples, kept = equations.graph, equations.system.samples, list(columns)
     while True:
         try:
-            reduced, pivots, row_of = eliminate(kept, [()] * len(kept), equations.system.samples, range(n))
+            chosen = list(eliminate(kept, [()] * len(kept), samples, range(n))[2])
             break
         except ZeroDivisionError as error:
             del kept[error.args[0]]  # this control acts in directions of the others
-    complement = []
-    for free in (i for i in range(n) if i not in row_of):
-        row = [graph.zero] * n
-        row[free] = graph.one
-        for column, k in row_of.items():
-            row[column] = -reduced[k][free]
-        complement.append(row)
-    return complement, pivots
+    free = [i for i in range(n) if i not in chosen]
+    solution = solve_linear(
+        [[row[j] for j in chosen] for row in kept], [[row[i] for i in free] for row in kept], samples
+    )
+    if len(free) == 1 and any(divisor.value.op != "const" for divisor in solution.divisors):
+        minors = equations.simplified(orthogonal(kept))
+        return [list(minors)], (Divisor(graph.dot(minors, minors), squared=True),)
+    places = {column: k for k, column in enumerate(chosen)}
+    complement = [
+        [-solution.rows[places[j]][k] if j in places else graph.one if j == i else graph.zero for j in range(n)]
+        for k, i in enumerate(free)
+    ]
+    return complement, solution.divisors

@@ -6,7 +6,7 @@ in the directions without control forces.
 
 from __future__ import annotations
 
-from kanegen.derivation.algebra import PIVOT_LIMIT
+from kanegen.derivation.algebra import SINGULAR_LIMIT
 from kanegen.derivation.control.control_constraints import UNKNOWN, ControlledMotion
 from kanegen.derivation.control.servo import plant_controls
 from kanegen.derivation.control.servo import underactuation as underactuated
@@ -111,7 +111,7 @@ def fully_actuated(f: Functions) -> str | None:
 def underactuation(f: Functions) -> Fragment:
     """Build straight-line code with a guard for dependent controls and for a singular partition."""
     s, result = f.fragment(), f.equations.once(underactuated)
-    pivots = (pivot.holds(PIVOT_LIMIT) for pivot in result.pivots)
-    s.require(*f.pivots(PIVOT_LIMIT), *(condition for condition in pivots if condition is not None))
+    conditions = (divisor.holds(SINGULAR_LIMIT) for divisor in result.divisors)
+    s.require(*f.divisors(SINGULAR_LIMIT), *(condition for condition in conditions if condition is not None))
     s.guard()
     return s.output(result.equations.nodes, result.equations.shape)

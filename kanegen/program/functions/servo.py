@@ -20,6 +20,7 @@ from kanegen.derivation.algebra import PIVOT_LIMIT, Factor, factorize
 from kanegen.derivation.control.servo import Compliance, compliance, lowered, servo_system
 from kanegen.derivation.forms import matrix_vector
 from kanegen.graph import Graph, Node
+from kanegen.graph.linear import Divisor
 from kanegen.precision import Tolerance
 from kanegen.program.builder import Fragment, Functions, Maker, Source, flat
 from kanegen.program.functions.right_sides import constrained_solve
@@ -374,11 +375,18 @@ def _with_sizes(
     for k, row in enumerate(law.J if f.n_c else ()):
         # If passive constraints fix psi, all entries of J_s M and the terms of its products are rounding. So the size
         # of J_s M J_s^T is compared with that of J_s in the metric of the masses.
-        masses = (f.equations.mass_matrix[i][i] for i in range(f.n_u))
-        whole = graph.sum(x * x / mass for x, mass in zip(row, masses, strict=True) if not (x.is_zero or mass.is_zero))
+        whole = graph.sum(_over_mass(x * x, f.equations.mass_matrix[i][i]) for i, x in enumerate(row))
         size = graph.apply("abs", gram[k][k]) if f.equations.model.is_accelerated else gram[k][k]
         movable.append(graph.apply("lt", graph.const(ROW_LIMIT * ROW_LIMIT) * whole, size))
     return Linear(S, z, tuple(sizes), tuple(movable), responses, gram)
+
+
+def _over_mass(x: Node, mass: Node) -> Node:
+    """``x / mass``; zero for a mass that vanishes at this state, but for rounding."""
+    if x.is_zero or mass.is_zero:
+        return x.graph.zero
+    moves = Divisor(mass).holds(ROW_LIMIT)
+    return x / mass if moves is None or mass.constant else x.graph.select(moves, x / mass, x.graph.zero)
 
 
 def _accelerations(
