@@ -46,7 +46,8 @@ class Root:
     ``directions`` (n, k) are the independent changes of the unknowns that leave F zero to first order, ``inverse``
     (n, m) is the generalized inverse of the Jacobian, ``rows`` (m,) are weights of the equations and ``scale`` (n,)
     units of the unknowns with which its entries are comparable, ``sizes`` (n,) the sizes of the unknowns, from which
-    ``allowed`` follows, and ``reach`` (n,) those at the start of the search. ``rounding`` (n,) are rounding errors of solutions of linear equations.
+    ``allowed`` follows, and ``reach`` (n,) those at the start of the search. ``rounding`` (n,) are rounding errors of
+    solutions of linear equations.
     """
 
     X: Array
