@@ -56,10 +56,14 @@ def solve_linear(matrix: Matrix, right: Matrix, samples: Samples) -> Solution:
 
 @dataclass(frozen=True)
 class Divisor:
-    """What was divided by: an entry or a determinant, or a squared length of orthogonal vectors."""
+    """What was divided by: an entry or a determinant, or a squared length of orthogonal vectors.
+
+    ``whole``: what the divisor is a part of, whose terms are its size; None: itself.
+    """
 
     value: Node
     squared: bool = False
+    whole: Node | None = None
 
     def holds(self, threshold: float) -> Node | None:
         """The condition that the divisor is larger than ``threshold`` times its terms; None for a number."""
@@ -67,7 +71,7 @@ class Divisor:
             return None
         graph = self.value.graph
         limit = graph.const(threshold * threshold if self.squared else threshold)
-        return graph.apply("lt", limit * term_size(self.value), graph.apply("abs", self.value))
+        return graph.apply("lt", limit * term_size(self.whole or self.value), graph.apply("abs", self.value))
 
 
 def term_size(node: Node) -> Node:
@@ -189,12 +193,15 @@ class _Solver:
         scales = [graph.const(2.0 ** -round(np.log2(size))) if size > 0.0 else graph.one for size in sizes]
         columns = _transposed([[s * x for x in row] for s, row in zip(scales, matrix, strict=True)])
         rest = _transposed([[s * x for x in row] for s, row in zip(scales, right, strict=True)])
+        # A column is compared with itself before the others were subtracted: the terms of what is left grow with each
+        # of them, by far more than its rounding errors.
+        wholes = [graph.dot(column, column) for column in columns]
         triangle: list[list[tuple[Node, int]]] = []
         projections: Rows = []
         while columns:
             first, *columns = (canonical(column) for column in columns)
             (length,) = canonical([graph.dot(first, first)])
-            self.divisors.append(Divisor(length, squared=True))
+            self.divisors.append(Divisor(length, squared=True, whole=wholes[len(triangle)]))
             shares = canonical(graph.div(graph.dot(first, other), length) for other in columns)
             columns = [_less(other, [(share, first)]) for other, share in zip(columns, shares, strict=True)]
             own = [graph.div(graph.dot(first, side), length) for side in rest]

@@ -248,3 +248,19 @@ def test_a_coordinate_with_a_bumper_is_not_cyclic() -> None:
         "bumper", -100 * sm.Max(x - 2, 0), potential_energy=50 * sm.Max(x - 2, 0) ** 2, parameters={"m": 1.0}
     )
     assert kg.build(bumper, form="hamilton").cyclic_coordinates == ()
+
+
+@pytest.mark.parametrize("stages", [6, 10])
+def test_loops_that_all_depend_on_each_other_are_not_called_singular(stages: int) -> None:
+    """The terms of an orthogonalization grow with every column; they called a regular lift of six stages singular."""
+    options = {"n": stages}
+    solver = kg.build(model_of("scissor_lift", **options), form="momentum", functions=("rhs", "A", "J", "consistency"))
+    start, d = initial("scissor_lift", **options), solver.description
+    state = start["t"], np.array(start["q"]), np.array(start["u"])
+    J = solver.J(*state)
+    expected = -np.linalg.solve(J[:, d.dependent], J[:, d.independent])
+    np.testing.assert_allclose(solver.A(*state), expected, rtol=SOLVE, atol=SOLVE * np.abs(expected).max())
+    q = solver.integrate((0.0, 0.2), *state[1:], rtol=1e-9, atol=1e-9).q[-1]
+    reduced = kg.build(model_of("scissor_lift", **options), form="reduced")
+    expected = reduced.integrate((0.0, 0.2), *state[1:], rtol=1e-9, atol=1e-9).q[-1]
+    np.testing.assert_allclose(q, expected, rtol=0.0, atol=1e-6)  # the loops drift by the tolerance of the speeds
