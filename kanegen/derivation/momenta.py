@@ -9,7 +9,7 @@ accelerations, which the program adds with the solved u'.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -220,12 +220,23 @@ def require_linear(system: System, rows: Sequence[Row]) -> None:
 
 
 def massless_speed(system: System, mass_matrix: Sequence[Sequence[Node]]) -> int | None:
-    """Index of a speed at which the Cholesky factorization of Q breaks down at a random state, or None."""
+    """Index of a speed at which the Cholesky factorization of Q breaks down at random states of every size, or None."""
+    found = None
+    for states in system.states_of_every_size():
+        broken = (_breakdown(mass_matrix, state) for state in states)
+        index = next((k for k in broken if k is not None), None)
+        if index is None:
+            return None
+        found = index if found is None else found
+    return found
+
+
+def _breakdown(mass_matrix: Sequence[Sequence[Node]], state: Mapping[str, Sequence[float]]) -> int | None:
+    """Index of the first pivot of Q that is zero but for rounding at a state, or None."""
     n = len(mass_matrix)
-    for state in system.states:
-        Q = np.array(evaluate([entry for row in mass_matrix for entry in row], state)).reshape(n, n)
-        for i in range(n):
-            pivot = Q[i, i] - Q[i, :i] @ np.linalg.solve(Q[:i, :i], Q[:i, i])
-            if not pivot > RANK_TOLERANCE * Q[i, i]:
-                return i
+    Q = np.array(evaluate([entry for row in mass_matrix for entry in row], state)).reshape(n, n)
+    for i in range(n):
+        pivot = Q[i, i] - Q[i, :i] @ np.linalg.solve(Q[:i, :i], Q[:i, i])
+        if not pivot > RANK_TOLERANCE * Q[i, i]:
+            return i
     return None

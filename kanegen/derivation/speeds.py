@@ -14,7 +14,7 @@ from typing import Any
 
 from kanegen.derivation.geometry.system import FORMER, System, Variables
 from kanegen.errors import DerivationError, ModelError, brief
-from kanegen.graph import Graph, Identities, Lowering, Node, gradient, substitute
+from kanegen.graph import Graph, Identities, Lowering, Node, evaluate, gradient, substitute
 from kanegen.graph.linear import solve_linear
 from kanegen.graph.ranks import RANK_TOLERANCE
 from kanegen.model.description import SpeedChange, SystemDescription
@@ -109,12 +109,12 @@ def factors(former: System) -> Factors:
     identities = Identities(graph)
     Q = [list(identities.canonical(row)) for row in inertia_of(former).matrix()]
     n = len(Q)
-    scales = former.magnitudes([Q[k][k] for k in range(n)])
+    entries = [Q[k][k] for k in range(n)]
     lower = [[graph.zero] * k for k in range(n)]
     diagonal: list[Node] = []
     for k in range(n):
         (pivot,) = identities.canonical([Q[k][k]])
-        if not former.magnitudes([pivot])[0] > RANK_TOLERANCE * scales[k]:
+        if not _has_mass(former, pivot, entries[k]):
             raise DerivationError(
                 f"no speeds make the kinetic-energy matrix of model {before.name!r} diagonal and regular: the speed "
                 f"{symbol_name(before.speeds[k])} moves no mass independently of the speeds before it"
@@ -126,3 +126,12 @@ def factors(former: System) -> Factors:
             for j in range(k + 1, i + 1):
                 Q[i][j] = Q[i][j] - lower[i][k] * Q[j][k]
     return Factors(tuple(map(tuple, lower)), tuple(diagonal))
+
+
+def _has_mass(former: System, pivot: Node, whole: Node) -> bool:
+    """Whether a pivot is more than rounding of the diagonal entry of Q it is left of, at states of some size."""
+    for states in former.states_of_every_size():
+        pairs = [evaluate([pivot, whole], state) for state in states]
+        if all(abs(left) > RANK_TOLERANCE * abs(entry) for left, entry in pairs):
+            return True
+    return False

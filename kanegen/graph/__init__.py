@@ -16,10 +16,10 @@ from kanegen.graph.functions import Spline as Spline
 from kanegen.graph.identities import Identities as Identities
 from kanegen.graph.interpret import PYTHON as PYTHON
 from kanegen.graph.interpret import Context as Context
-from kanegen.graph.interpret import Newton as Newton
 from kanegen.graph.interpret import evaluate as evaluate
 from kanegen.graph.interpret import mpmath_context as mpmath_context
 from kanegen.graph.interpret import numpy_context as numpy_context
 from kanegen.graph.lower import Lowering as Lowering
+from kanegen.graph.newton import Newton as Newton
 from kanegen.graph.nodes import Graph as Graph
 from kanegen.graph.nodes import Node as Node

@@ -127,7 +127,7 @@ def vanish_at(nodes: Sequence[Node], states: Iterable[State]) -> bool:
 def values_at(nodes: Sequence[Node], state: State) -> list[Value]:
     """Values of nodes at a state, with their errors."""
     generator = random.Random(7151)
-    disturbed = [evaluate(nodes, state, _with_errors(generator)) for _ in range(_DISTURBED)]
+    disturbed = [evaluate(nodes, state, with_errors(generator)) for _ in range(_DISTURBED)]
     return [
         Value(value, max(abs(other - value) for other in others))
         for value, *others in zip(evaluate(nodes, state), *disturbed, strict=True)
@@ -147,8 +147,8 @@ def _in_field(node: Node) -> bool:
     return node.op in _FIELD or (node.op in {"sin", "cos"} and node.args[0].op == "input")
 
 
-def _with_errors(generator: random.Random) -> Context:
-    """Python floats with a random relative error of every rounded operation."""
+def with_errors(generator: random.Random) -> Context:
+    """Python floats with a random relative error, up to ``RELATIVE_ZERO``, of every rounded operation."""
 
     def result(node: Node, value: Any) -> Any:
         return value if node.op in _UNROUNDED else value * (1.0 + RELATIVE_ZERO * generator.uniform(-1.0, 1.0))

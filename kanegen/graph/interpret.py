@@ -1,4 +1,4 @@
-"""Evaluation of graphs with floats, NumPy or mpmath, as a reference for compiled code; Newton's method on graphs."""
+"""Evaluation of graphs with floats, NumPy or mpmath, as a reference for compiled code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kanegen.graph.derivatives import gradient, reachable
+from kanegen.graph.derivatives import reachable
 from kanegen.graph.nodes import CONDITIONS, HYPERBOLIC, SAME_NAME, TRIGONOMETRIC, Node, Number
 
 Function = Callable[..., Any]
@@ -232,53 +232,3 @@ def mpmath_context(digits: int = 50) -> Context:
         "reciprocal": _reciprocal,
     }
     return Context(number, functions, PYTHON.select, lambda: mpmath.workdps(digits))
-
-
-# -- roots --------------------------------------------------------------------------------------------------
-
-Values = dict[str, list[float]]
-
-_ITERATIONS = 50
-
-_STEP = 1e-14
-"""The iteration has converged if the step is below this fraction of the unknowns (at least 1)."""
-
-_SATISFIED = 1e-10
-"""Largest residual after convergence; a larger one means that there is no root nearby."""
-
-_FAR = 100.0
-"""The iteration stops at a larger step: coordinates and lengths of models are of the order of 1, some of 30."""
-
-
-class Newton:
-    """Newton's method with steps of least norm for the ``unknowns`` (input nodes) at which ``residuals`` vanish."""
-
-    def __init__(self, residuals: Sequence[Node], unknowns: Sequence[Node]) -> None:
-        self._places = [node.payload for node in unknowns]
-        slopes = [slope for residual in residuals for slope in gradient([residual], [residual.graph.one], unknowns)]
-        self._shape = (len(residuals), len(unknowns))
-        self._nodes = [*residuals, *slopes]
-
-    def solve(self, values: Mapping[str, Sequence[float]]) -> Values | None:
-        """The input arrays with the unknowns replaced; None if the method does not converge."""
-        moved = {name: [float(x) for x in array] for name, array in values.items()}
-        m, n = self._shape
-        if not m:
-            return moved
-        for _ in range(_ITERATIONS):
-            try:
-                numbers = np.array(evaluate(self._nodes, moved))
-            except (ValueError, ArithmeticError):
-                return None  # a user's Python function is not defined at this point
-            if not np.isfinite(numbers).all():
-                return None
-            step = np.linalg.lstsq(numbers[m:].reshape(m, n), numbers[:m], rcond=None)[0]
-            largest = float(np.abs(step).max(initial=0.0))
-            if largest > _FAR:
-                return None
-            for (array, index), change in zip(self._places, step, strict=True):
-                moved[array][index] -= float(change)
-            size = max((abs(moved[array][index]) for array, index in self._places), default=0.0)
-            if largest <= _STEP * max(1.0, size):
-                return moved if np.abs(numbers[:m]).max() < _SATISFIED else None
-        return None

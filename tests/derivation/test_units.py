@@ -219,3 +219,31 @@ def test_gap_of_any_unit_restricts(factor):
         contacts=[kg.Unilateral(factor * x, kg.Restitution(0.5), name="floor")],
     )
     assert len(kg.derive(model).once(contact_rows).rows) == 1
+
+
+@pytest.mark.parametrize("form", ["momentum_unreduced", "hamilton"])
+@pytest.mark.parametrize(("length", "mass"), [(1.0, 1.0), (1e-6, 1e-9), (1e-9, 1e-18)])
+def test_momenta_of_small_bodies_determine_their_speeds(form, length, mass):
+    """Beside a particle at 1 m the inertia of a body of 1 nm was rounding: it was said to move no mass."""
+    q, u = me.dynamicsymbols("a x y z"), me.dynamicsymbols("u1:5")
+    N, B, O = me.ReferenceFrame("N"), me.ReferenceFrame("B"), me.Point("O")
+    O.set_vel(N, 0)
+    B.orient_axis(N, N.z, q[0])
+    slosh = O.locatenew("slosh", q[1] * B.x + q[2] * B.y + q[3] * B.z)
+    model = kg.Model(
+        name="slosh",
+        frame=N,
+        coordinates=q,
+        speeds=u,
+        kinematics=[speed - x.diff(t) for x, speed in zip(q, u, strict=True)],
+        bodies=[
+            me.RigidBody("body", O, B, mass, (me.inertia(B, 0, 0, mass * length**2), O)),
+            me.Particle("particle", slosh, mass),
+        ],
+    )
+    # The frame turns at 1 rad/s; the particle, at the distance l, moves across at l/s: it is thrown outward by
+    # 1 l/s^2 (centrifugal) and 2 l/s^2 (Coriolis), and nothing acts across.
+    solver = kg.build(model, form=form)
+    udot = solver.rhs(0.0, (0.0, length, 0.0, 0.0), (1.0, 0.0, length, 0.0))[1]
+    np.testing.assert_allclose(udot / [1.0, length, length, length], [0.0, 3.0, 0.0, 0.0], atol=1e-12)
+    model.with_orthogonal_speeds()

@@ -255,3 +255,49 @@ def _root(x: float) -> float:
     if x <= 0.0:
         raise ValueError("x is not positive")
     return x**0.5
+
+
+@pytest.mark.parametrize("factors", [(1e6, 1e-12, 1), (1e-12, 1e12, 1e-3)])
+def test_factors_of_kinematical_equations_accuse_nobody(factors: tuple[float, float, float]) -> None:
+    """The least-squares step lost the row times 1e-12, and a right angular velocity "contradicted" the orientation."""
+    N, B, O = me.ReferenceFrame("N"), me.ReferenceFrame("B"), me.Point("O")
+    O.set_vel(N, 0)
+    B.orient_body_fixed(N, (q1, q2, q3), "XYZ")
+    omega = B.ang_vel_in(N)
+    kinematics = [k * (omega.dot(axis) - u) for k, axis, u in zip(factors, B, (u1, u2, u3), strict=True)]
+    B.set_ang_vel(N, u1 * B.x + u2 * B.y + u3 * B.z)
+    kg.Model(
+        name="turning",
+        frame=N,
+        coordinates=(q1, q2, q3),
+        speeds=(u1, u2, u3),
+        kinematics=kinematics,
+        bodies=[me.RigidBody("body", O, B, 1, (me.inertia(B, 1, 2, 2.5), O))],
+    )
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-6, 1.0, 1e6])
+def test_wrong_velocities_of_any_size_are_found(size: float) -> None:
+    """Velocities below 1e-6 m/s were not compared; right ones of any size pass."""
+    for right in (True, False):
+        N, A, O = me.ReferenceFrame("N"), me.ReferenceFrame("A"), me.Point("O")
+        O.set_vel(N, 0)
+        A.orient_axis(N, N.z, q1)
+        P = O.locatenew("P", size * A.x)
+        P.set_vel(N, size * u1 * (A.y if right else A.x))
+
+        def model(N: Any = N, P: Any = P) -> kg.Model:
+            return kg.Model(
+                name="arm",
+                frame=N,
+                coordinates=[q1],
+                speeds=[u1],
+                kinematics=[q1.diff(t) - u1],
+                bodies=[me.Particle("P", P, 1)],
+            )
+
+        if right:
+            model()
+        else:
+            with raises(kg.ModelError, "velocity", "P", "contradicts"):
+                model()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import sqrt
 from typing import Any, Final, TypeAlias
@@ -25,6 +25,9 @@ State: TypeAlias = "dict[str, list[float]]"
 
 DRAWS: Final = 12
 """Random starting points of Newton's method for each random state."""
+
+SIZES: Final = (1.0, 1e-4, 1e-8)
+"""Sizes of random coordinates. Beside coordinates of 1 m the moment of inertia of a body of 1 nm is rounding."""
 
 FORMER: Final = "former"
 """Input array of the graph for the speeds before a change of speeds, used while the change is inverted."""
@@ -112,6 +115,16 @@ class Variables:
         self.states = states
         self.decisions = Decisions(states, everywhere)
         """Decisions on nodes: zero, constant, equal."""
+
+    def states_of_every_size(self) -> Iterator[tuple[State, ...]]:
+        """The random states with coordinates of several sizes; Euler parameters stay as they are, with norms of one."""
+        normed = {k for group in self.norms for k in group}
+        for size in SIZES:
+            factors = [1.0 if k in normed else size for k in range(len(self.q))]
+            yield tuple(
+                {**state, "q": [factor * x for factor, x in zip(factors, state["q"], strict=True)]}
+                for state in self.states
+            )
 
     def samples(self, nodes: Sequence[Node]) -> list[tuple[float, ...]]:
         """Values of each node at the random states (NaN where it is undefined there)."""

@@ -110,7 +110,7 @@ def _compared(model: SystemDescription, motions: Motions, states: Sequence[Value
             "both are known: give parameters=, and orient the frames of the bodies"
         )
         return
-    second, first, *moving = [_energies(model, snapshot) for snapshot in taken]
+    second, first, *moving = [_energies(model, moment.exact) for moment in taken]
     for u, energies in zip(speeds[1:], moving, strict=True):
         if energies.differs(first, energies.potential, first.potential):
             values = ", ".join(f"{symbol_name(model.speeds[r])} = {x:.6g}" for r, x in u.items())

@@ -17,13 +17,17 @@ from sympy.physics.vector import dynamicsymbols
 
 from kanegen.arrays import Array
 from kanegen.graph import Graph, Lowering, Newton, Node, Tangent, evaluate, gradient
-from kanegen.graph.ranks import RANK_TOLERANCE, off_span
+from kanegen.graph.decisions import RELATIVE_ZERO, with_errors
+from kanegen.graph.ranks import RANK_TOLERANCE, off_span, unit_rows
 from kanegen.model.description import SystemDescription
 from kanegen.model.geometry import Geometry, Pair, path
 
 Values = dict[str, list[float]]
 
-DRAWS = 12
+SIZES = (1.0,) * 8 + (1e-3, 1e3, 1e-6, 1e6)
+"""Sizes of the coordinates of random starting points, in turn: a mechanism of micrometers is not found from meters."""
+
+DRAWS = len(SIZES)
 """Random starting points per requested state; if Newton's method fails from all of them, there is no such state."""
 
 
@@ -101,7 +105,7 @@ class Motions:
             solvers.append(Newton(accelerations, (*nodes["qddot"], *nodes["udot"])))
         generator, states = random.Random(20031), list[Values]()
         for draw in range(DRAWS * count):
-            state: Values | None = self._draw(generator, signed=draw % 2 == 1)
+            state: Values | None = self._draw(generator, draw % 2 == 1, SIZES[draw // count])
             for solver in solvers:
                 state = None if state is None else solver.solve(state)
             if state is not None:
@@ -115,11 +119,13 @@ class Motions:
         kinematics = [self.lower(equation) for equation in self.model.kinematics]
         return Newton(kinematics, self.nodes["qdot"]).solve(state | {"u": [*u]})
 
-    def _draw(self, generator: random.Random, signed: bool) -> Values:
-        """Random values. Unless ``signed``, the coordinates are positive like all others, so that roots are real."""
+    def _draw(self, generator: random.Random, signed: bool, size: float) -> Values:
+        """Random values, coordinates and rates times ``size``. Unless ``signed``, all are positive: roots are real."""
         values = {name: [generator.uniform(0.2, 1.1) for _ in range(n)] for name, n in self._sizes.items()}
         if signed:
             values["q"] = [generator.choice((-1.0, 1.0)) * x for x in values["q"]]
+        for name in ("q", "u", "qdot", "udot", "qddot"):
+            values[name] = [size * x for x in values[name]]
         known = self.model.parameters.values()
         values["p"] = [generator.uniform(0.5, 1.5) if value is None else value for value in known]
         return values
@@ -141,11 +147,12 @@ class Motions:
         for state in states:
             values = np.array(evaluate([*implied, *(x for row in rows for x in row)], state))
             matrix = values[len(implied) :].reshape(len(rows), -1)
-            basis, others = matrix[: len(velocities)], matrix[len(velocities) :]
+            basis, others = unit_rows(matrix[: len(velocities)]), matrix[len(velocities) :]
+            moving = np.abs([state[array][index] for array, index in (node.payload for node in speeds)])
             for k, (row, rate) in enumerate(zip(others, values, strict=False)):
                 remainder = np.abs(off_span(row, basis)).max(initial=0.0)
-                limit = RANK_TOLERANCE * max(1.0, float(np.abs(row).max(initial=0.0)))
-                follows[k] &= bool(remainder <= limit and abs(rate) <= limit)
+                is_left = remainder > RANK_TOLERANCE * np.abs(row).max(initial=0.0)
+                follows[k] &= bool(not is_left and abs(rate) <= RANK_TOLERANCE * (np.abs(row) @ moving))
         return follows
 
 
@@ -219,10 +226,35 @@ class Snapshot:
         return total
 
 
+class Moment:
+    """The snapshot at one state, and others with a random relative error of all operations and values.
+
+    What errors of ``RELATIVE_ZERO`` change shows which differences are rounding, in whatever units.
+    """
+
+    def __init__(self, geometry: Geometry, expressions: Sequence[Any], nodes: Sequence[Node], state: Values) -> None:
+        self._geometry, self._expressions, self._nodes, self._state = geometry, expressions, nodes, state
+        self.exact = self._snapshot(evaluate(nodes, state))
+
+    @cached_property
+    def disturbed(self) -> tuple[Snapshot, ...]:
+        generator = random.Random(4711)
+        values = [evaluate(self._nodes, self._state, with_errors(generator)) for _ in range(2)]
+        return tuple(
+            self._snapshot([x * (1.0 + RELATIVE_ZERO * generator.uniform(-1.0, 1.0)) for x in numbers])
+            for numbers in values
+        )
+
+    def _snapshot(self, values: Sequence[float]) -> Snapshot:
+        n = len(self._expressions)
+        pairs = zip(values[:n], values[n:], strict=True)
+        return Snapshot(self._geometry, dict(zip(self._expressions, pairs, strict=True)))
+
+
 def snapshots(
     geometry: Geometry, motions: Motions, states: Sequence[Values], expressions: Iterable[Any]
-) -> list[Snapshot]:
-    """A snapshot of ``expressions`` at each state at which they are defined.
+) -> list[Moment]:
+    """The snapshots of ``expressions`` at each state at which they are defined.
 
     Raises ``DerivationError`` for an expression that cannot be lowered.
     """
@@ -232,9 +264,7 @@ def snapshots(
     taken = []
     for state in states:
         try:
-            values = evaluate(nodes, state)
+            taken.append(Moment(geometry, listed, nodes, state))
         except (ValueError, ArithmeticError):
             continue  # a user's Python function is not defined at this state
-        n = len(listed)
-        taken.append(Snapshot(geometry, dict(zip(listed, zip(values[:n], values[n:], strict=True), strict=True))))
     return taken

@@ -18,7 +18,8 @@ from sympy.physics.vector import Vector, dynamicsymbols
 
 from kanegen.arrays import Array
 from kanegen.errors import DerivationError, warn_user
-from kanegen.model.checks.motions import Motions, Snapshot, snapshots
+from kanegen.graph.decisions import RELATIVE_ZERO
+from kanegen.model.checks.motions import Moment, Motions, Snapshot, snapshots
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import (
     atoms,
@@ -32,8 +33,9 @@ from kanegen.model.expressions import (
 from kanegen.model.geometry import is_ground, path, steps
 
 CONTRADICTION = 1e-6
-"""Two velocities contradict each other if they differ by more than this, times the larger of 1 and their components.
-Rounding errors and residuals of the states are far smaller; a wrong expression gives far more at random states."""
+"""Two velocities contradict each other if they differ by more than this, relative to their components and to the terms
+that these are sums of. Rounding errors and residuals of the states are far smaller; a wrong expression gives far more
+at random states."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +95,9 @@ def _not_implied(model: SystemDescription, motions: Motions) -> Iterator[str]:
             )
 
 
-def _contradiction(model: SystemDescription, claim: Claim, taken: Sequence[Snapshot]) -> Iterator[str]:
-    pairs = [(claim.given(snapshot), claim.follows(snapshot)) for snapshot in taken]
-    different = [pair for pair in pairs if _differ(*pair)]
-    if not different or all(claim.allowed(at, a - b) for at, (a, b) in zip(taken, pairs, strict=True)):
+def _contradiction(model: SystemDescription, claim: Claim, taken: Sequence[Moment]) -> Iterator[str]:
+    different = [(claim.given(at.exact), claim.follows(at.exact)) for at in taken if _differ(claim, at)]
+    if not different or all(claim.allowed(at.exact, claim.given(at.exact) - claim.follows(at.exact)) for at in taken):
         return
     given, follows = map(_numbers, different[0])
     text, expected = (shorten(str(vector), 300, placeholder=" ...") for vector in claim.texts())
@@ -107,10 +108,15 @@ def _contradiction(model: SystemDescription, claim: Claim, taken: Sequence[Snaps
     )
 
 
-def _differ(given: Array, follows: Array) -> bool:
-    """Whether two vectors differ; vectors without a value (NaN) are not compared."""
-    size = max(1.0, float(np.abs(given).max()), float(np.abs(follows).max()))
-    return bool(np.abs(given - follows).max() > CONTRADICTION * size)
+def _differ(claim: Claim, at: Moment) -> bool:
+    """Whether the two vectors of a claim differ; vectors without a value (NaN) are not compared."""
+    given, follows = claim.given(at.exact), claim.follows(at.exact)
+    difference = given - follows
+    size = max(float(np.abs(given).max()), float(np.abs(follows).max()))
+    if not np.abs(difference).max() > CONTRADICTION * size:
+        return False
+    changes = [np.abs(claim.given(other) - claim.follows(other) - difference).max() for other in at.disturbed]
+    return bool(np.abs(difference).max() > CONTRADICTION / RELATIVE_ZERO * max(changes))
 
 
 def _numbers(values: Array) -> str:
@@ -167,7 +173,8 @@ def _velocity_claim(model: SystemDescription, body: Any, chain: Sequence[Any]) -
         """A point of a rolling body moves on a circle about the contact point, which is momentarily at rest."""
         relative = snapshot.vector(after)[0] - snapshot.vector(before)[0]
         rolled = (np.cross(snapshot.omega(carrier)[0], snapshot.offset(pairs)[0]) for carrier in carriers)
-        return any(np.allclose(relative, expected, rtol=0.0, atol=CONTRADICTION) for expected in rolled)
+        limit = CONTRADICTION * np.abs(relative).max()
+        return any(np.abs(relative - expected).max() <= limit for expected in rolled)
 
     yield Claim(
         f"body {body.name}: the velocity of {what} in {frame} contradicts the position from {base}",
