@@ -17,7 +17,9 @@ from kanegen.errors import BuildError
 from kanegen.forms import AUTO, FORMS
 
 ACCURACY = 1e-9
-MOST_STEPS = 2
+MOST_STEPS, FIRST_STEPS = 2, 20
+"""How many times the steps of a run its scaled run may take, and how many more to find the size of the first ones."""
+
 WITH_UNITS = ("rheonomic_particle", "muscle_arm", "struck_four_bar")
 """Examples that contain numbers with units: a motion, time constants of muscles, the size and the time of a blow."""
 
@@ -43,7 +45,7 @@ def run(case: str, form: str) -> tuple[ScaledRun, np.ndarray, int]:
 def assert_scaled(name: str, form: str, scale: Scale) -> None:
     """The end is the same, and no unit needs many more steps than another."""
     scaled, expected, steps = run(name, form)
-    end = scaled.end(scale, max_steps=MOST_STEPS * steps)
+    end = scaled.end(scale, max_steps=MOST_STEPS * steps + FIRST_STEPS)
     np.testing.assert_allclose(end, expected, rtol=0.0, atol=ACCURACY * np.abs(expected).max())
 
 

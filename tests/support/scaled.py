@@ -49,9 +49,9 @@ def dimensions(name: str, **options: Any) -> Mapping[str, Exponents]:
     names = [
         symbol_name(symbol) for symbol in (*model.coordinates, *model.all_speeds, *model.states, *model.parameters)
     ]
-    number = coherent({})
+    number, own = coherent({}), {name: coherent(unit.exponents) for name, unit in model.units.items()}
     for unit in (number, coherent(exponents(m=1))):
-        given, places = {names[0]: unit}, survey(model).places
+        given, places = {**own, names[0]: unit}, survey(model).places
         if unit_problems(model.changed(units=Units(given)), places):
             continue
         while True:
