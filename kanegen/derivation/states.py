@@ -28,6 +28,9 @@ SPECIAL: Final = (0.0, np.pi / 2, -np.pi / 2, np.pi)
 KINKS: Final = COMPARISONS | {"abs", "min", "max", "sqrt", "cbrt", "reciprocal"}
 """Operations without a derivative where their argument is zero, or their arguments are equal."""
 
+STAIRS: Final = frozenset({"floor", "ceil"})
+"""Operations that jump where their argument is an integer."""
+
 NEAR_KINK: Final = 1e-6
 """Distance from a kink, relative to 1 or the size of the argument, within which a state counts as lying on it; size of
 a row, relative to its usual one, below which it counts as zero."""
@@ -158,7 +161,7 @@ def _outputs_exist(equations: Equations, state: State) -> bool:
 
 
 def has_kink(equations: Equations, state: State) -> bool:
-    """Whether the two sides of a comparison are equal, or the argument of an absolute value or a root is zero."""
+    """Whether two sides of a comparison are equal, an absolute value or a root is zero, or a staircase jumps."""
     e = equations
     groups = [e.M, e.P, e.J, e.b, e.qdot, e.sdot]
     if e.model.has_potential:
@@ -167,11 +170,12 @@ def has_kink(equations: Equations, state: State) -> bool:
         groups.append(e.kinetic_energy)
     nodes = [*(node for group in groups for node in group.nodes), *e.once(feedback_laws)]
     nodes += [node for output in e.outputs.values() for node in output.nodes]
-    operands = [node.args for node in reachable(nodes) if node.op in KINKS and not node.constant]
-    flat = evaluate([x for args in operands for x in args], state.values())
-    for args in operands:
-        values, flat = flat[: len(args)], flat[len(args) :]
-        if abs(values[0] - (values[1] if len(args) == 2 else 0.0)) <= NEAR_KINK * (1.0 + abs(values[0])):
+    kinks = [node for node in reachable(nodes) if node.op in KINKS | STAIRS and not node.constant]
+    flat = evaluate([x for node in kinks for x in node.args], state.values())
+    for node in kinks:
+        (value, *others), flat = flat[: len(node.args)], flat[len(node.args) :]
+        kink = np.round(value) if node.op in STAIRS else others[0] if others else 0.0
+        if abs(value - kink) <= NEAR_KINK * (1.0 + abs(value)):
             return True
     return False
 

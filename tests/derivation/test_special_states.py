@@ -17,7 +17,7 @@ from systems import NAMES, SYSTEMS, initial, model_of
 
 import kanegen as kg
 from kanegen.derivation import Equations
-from kanegen.derivation.states import State, read, special_state
+from kanegen.derivation.states import State, has_kink, read, special_state
 from kanegen.errors import BuildError, DerivationError
 from kanegen.forms import FORMS
 from kanegen.graph.ranks import independent_rows
@@ -269,3 +269,16 @@ def test_singular_states_have_no_result(form: str) -> None:
         q = np.array([0.0, *np.repeat(rng.uniform(-3.0, 3.0, 4), 2)]) + 2e-16 * rng.normal(size=9)
         status, _ = interpret(program, "rhs", {**fixed, "q": q})
         assert status < 0
+
+
+@pytest.mark.parametrize(("x", "jumps"), [(0.0, True), (2.0, True), (0.3, False)])
+def test_states_on_a_stair_have_a_kink(x: float, jumps: bool) -> None:
+    """The law of sampled_pid rounds by floor: its difference quotients at x = 0 were compared with slopes beside it."""
+    equations = kg.derive(model_of("sampled_pid"))
+    parameters = [1.0 if p is None else float(p) for p in equations.model.parameters.values()]
+    stair = next(i for i, p in enumerate(equations.model.parameters) if str(p) == "res")
+    parameters[stair] = 1.0
+    z = np.zeros(2)
+    q = np.array([x, 0.1])
+    state = State(0.5, q, z, np.zeros(len(equations.system.r)), np.array(parameters), np.array([]), z, consistent=True)
+    assert has_kink(equations, state) is jumps

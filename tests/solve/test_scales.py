@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from scaled import SCALES, Scale, ScaledRun, scalable
+from scaled import SCALES, Scale, ScaledRun, factored, scalable
 from scipy.integrate import solve_ivp
-from systems import SYSTEMS, example_names, names
+from systems import SYSTEMS, example_names, initial, model_of, names
 
 import kanegen as kg
 from kanegen.errors import BuildError
 from kanegen.forms import AUTO, FORMS
 
 ACCURACY = 1e-9
-MOST_STEPS = 2
+MOST_STEPS, FIRST_STEPS = 2, 20
+"""How many times the steps of a run its scaled run may take, and how many more to find the size of the first ones."""
+
 WITH_UNITS = ("rheonomic_particle", "muscle_arm", "struck_four_bar")
 """Examples that contain numbers with units: a motion, time constants of muscles, the size and the time of a blow."""
 
@@ -43,7 +45,7 @@ def run(case: str, form: str) -> tuple[ScaledRun, np.ndarray, int]:
 def assert_scaled(name: str, form: str, scale: Scale) -> None:
     """The end is the same, and no unit needs many more steps than another."""
     scaled, expected, steps = run(name, form)
-    end = scaled.end(scale, max_steps=MOST_STEPS * steps)
+    end = scaled.end(scale, max_steps=MOST_STEPS * steps + FIRST_STEPS)
     np.testing.assert_allclose(end, expected, rtol=0.0, atol=ACCURACY * np.abs(expected).max())
 
 
@@ -72,6 +74,47 @@ def test_all_motions_in_other_units(name, form):
 
 
 # -- factors of rows -----------------------------------------------------------------------------------------
+
+CONSTRAINED = {
+    case: (name, options)
+    for case, (name, options) in {**EXAMPLES, WITH_UNITS[0]: (WITH_UNITS[0], {})}.items()
+    if (model := model_of(name, **options)).holonomic_constraints or model.nonholonomic_constraints
+}
+"""Name and options of every example with constraints."""
+
+PATTERNS = ((1e-12, 1e12), (1e12, 1.0), (1e-9, 1e-12, 1e9), (1e6, 1.0, 1e-12, 1e3))
+"""Factors of the rows, in turn."""
+
+
+def assert_rows_are_scaled(case: str, form: str, patterns: tuple[tuple[float, ...], ...]) -> None:
+    """The motion from the start does not depend on factors of the rows, in one form."""
+    name, options = CONSTRAINED[case]
+    model, start = factored(name, **options), initial(name, **options)
+    solver, ends = kg.build(model, form=form), []
+    factors = [p for p in model.parameters if str(p).startswith("factor_")]
+    for pattern in ((1.0,), *patterns):
+        own = solver.with_parameters({p: pattern[k % len(pattern)] for k, p in enumerate(factors)})
+        span = (start["t"], start["t"] + 0.3)
+        run = own.integrate(span, start["q"], start["u"], r=start.get("r"), rtol=1e-10, atol=1e-12)
+        ends.append(np.concatenate([run.q[-1], run.u[-1]]))
+    expected, *found = ends
+    for end in found:
+        np.testing.assert_allclose(end, expected, rtol=0.0, atol=ACCURACY * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("form", [AUTO, *FORMS])
+def test_factors_of_rows_change_no_motion_in_any_form(form):
+    assert_rows_are_scaled("varying_pendulum" if form == "hamilton" else "rolling_disk", form, PATTERNS[:1])
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("form", [AUTO, *FORMS])
+@pytest.mark.parametrize("case", CONSTRAINED)
+def test_factors_of_rows_change_no_motion_of_any_example(case, form):
+    try:
+        assert_rows_are_scaled(case, form, PATTERNS)
+    except BuildError as refusal:
+        pytest.skip(str(refusal))
 
 
 @cache

@@ -43,15 +43,27 @@ def _with_rate(record: Any, rate: sm.Symbol) -> Any:
 
 
 @cache
+def factored(name: str, **options: Any) -> kg.Model:
+    """An example whose rows of constraints have the parameters ``factor_0``, ``factor_1``, ... as factors."""
+    model = model_of(name, **options)
+    rows = [*model.holonomic_constraints, *model.nonholonomic_constraints]
+    factors = sm.symbols(f"factor_:{len(rows)}")
+    rows = [factor * row for factor, row in zip(factors, rows, strict=True)]
+    n = len(model.holonomic_constraints)
+    changed = model.changed(holonomic_constraints=tuple(rows[:n]), nonholonomic_constraints=tuple(rows[n:]))
+    return model._completed(changed, dict.fromkeys(factors, 1.0), [])
+
+
+@cache
 def dimensions(name: str, **options: Any) -> Mapping[str, Exponents]:
     """The exponents of the unit of every symbol of an example, which follow from that of its first coordinate."""
     model = scalable(name, **options)
     names = [
         symbol_name(symbol) for symbol in (*model.coordinates, *model.all_speeds, *model.states, *model.parameters)
     ]
-    number = coherent({})
+    number, own = coherent({}), {name: coherent(unit.exponents) for name, unit in model.units.items()}
     for unit in (number, coherent(exponents(m=1))):
-        given, places = {names[0]: unit}, survey(model).places
+        given, places = {**own, names[0]: unit}, survey(model).places
         if unit_problems(model.changed(units=Units(given)), places):
             continue
         while True:
