@@ -6,7 +6,7 @@ The rows of F are chosen rates of (q, u, s), the residuals of all constraints, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -36,7 +36,8 @@ class Balance:
     unknown; ``rhs``: the name of the function of the rates; ``responses`` (n_rows,): accelerations of the contact rows
     per multiplier, the scale of forces; ``laws``: indices of the inputs whose feedback laws act; ``law_function``: the
     function of their values, with or without limits; ``in_motion``: not all accelerations are zero, so that those of
-    the rows that contacts hold are equations.
+    the rows that contacts hold are equations; ``carried``: indices of coordinates that may change, and
+    ``shares`` (n_rates, k) of their rates in those of ``rates``, which are zero apart from them.
     """
 
     functions: CompiledFunctions
@@ -49,6 +50,8 @@ class Balance:
     laws: tuple[int, ...] = ()
     law_function: str = LAWS
     in_motion: bool = False
+    carried: tuple[int, ...] = ()
+    shares: Array | None = None
 
     @property
     def description(self) -> Description:
@@ -121,7 +124,12 @@ class Balance:
         residuals = self.functions.get("residuals").value(*self.arguments(X)) if levels else []
         of_laws = self.parts(X)[3][list(self.laws)] - self.law_values(X)
         of_contacts = [equation.value for equation in self.contact_equations(X)]
-        return np.concatenate([self.all_rates(X)[list(self.rates)], residuals, of_laws, of_contacts])
+        return np.concatenate([self._required(self.all_rates(X)), residuals, of_laws, of_contacts])
+
+    def _required(self, rates: Array) -> Array:
+        """The rows of (q', u', s') that are zero; also of their derivatives."""
+        own: Array = rates[list(self.rates)]
+        return own if self.shares is None else own - self.shares @ rates[list(self.carried)]
 
     @cached_property
     def _disturbed(self) -> tuple[Balance, ...]:
@@ -132,14 +140,26 @@ class Balance:
         """The sums of the absolute terms of the equations (m,); ``F`` are their values."""
         return terms(F, evaluations(lambda k: self._disturbed[k].values(disturbed(X, k))))
 
-    def jacobian(self, X: Array) -> Array:
-        """Derivatives of F with respect to the unknowns, (m, n), with zeros in place of rounding errors."""
-        return without_roundings(self._slopes(X), lambda k: self._disturbed[k]._slopes(disturbed(X, k)))
+    def jacobian(self, X: Array, errors: Array | float = 0.0) -> Array:
+        """Derivatives of F with respect to the unknowns, (m, n), with zeros in place of rounding errors.
+
+        ``errors`` are those of X, beside the rounding of its entries.
+        """
+        return self.without_roundings(Balance._slopes, X, errors)
+
+    def without_roundings(
+        self, matrix: Callable[[Balance, Array], Array], X: Array, errors: Array | float = 0.0
+    ) -> Array:
+        """A matrix of derivatives at X, with zeros in place of rounding errors; otherwise as :meth:`jacobian`."""
+        # Roundings of compiled derivatives have few values, so that one disturbance can leave them unchanged.
+        samples = 2 if self.is_compiled else 1
+        own = matrix(self, X)
+        return without_roundings(own, lambda k: matrix(self._disturbed[k], disturbed(X, k, errors)), samples)
 
     def _slopes(self, X: Array) -> Array:
         """Derivatives of F with respect to the unknowns, (m, n)."""
         slopes = self.slopes(X)
-        rows = [slopes.matrix("jacobian", ARGUMENTS)[list(self.rates)], slopes.matrix("residuals", ARGUMENTS)]
+        rows = [self._required(slopes.matrix("jacobian", ARGUMENTS)), slopes.matrix("residuals", ARGUMENTS)]
         if self.laws:
             order, first = list(self.description.laws), sum(slopes.columns[argument] for argument in STATE)
             own = [order.index(slot) for slot in self.laws]

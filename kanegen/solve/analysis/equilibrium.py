@@ -17,7 +17,9 @@ from kanegen.model.records import FrozenMapping
 from kanegen.solve.analysis.balance import Balance
 from kanegen.solve.analysis.closed_contacts import ContactValues
 from kanegen.solve.analysis.closed_loop import ClosedSlopes, refuse_kinks, require_continuous
+from kanegen.solve.analysis.cyclic import Cyclic, cyclic_directions
 from kanegen.solve.analysis.linearize import (
+    NEGLIGIBLE,
     Differentiable,
     Linearization,
     contacts_near,
@@ -27,7 +29,7 @@ from kanegen.solve.analysis.linearize import (
 from kanegen.solve.analysis.newton import Root, evaluated
 from kanegen.solve.analysis.settle import steady_state
 from kanegen.solve.analysis.supports import Grip, contact_states, supports_at
-from kanegen.solve.consistent import completed, fixed_names
+from kanegen.solve.consistent import completed, fixed_names, make_consistent
 from kanegen.solve.contacts import ContactState, contacts_at
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.values import (
@@ -54,6 +56,8 @@ SLOWEST: Final = 1e-10
 
 _AT_REST = 1e-9
 """Gaps and slip velocities of the start below this fraction of the largest coordinate or speed count as zero."""
+_NEIGHBOR = 0.01
+"""Distance of a neighboring state, relative to the sizes of the unknowns."""
 _MOVES = 1e-6
 """Parts of unit vectors of the null space that count as zero."""
 
@@ -297,14 +301,23 @@ class Trimmable(Differentiable):
         every = self._balance(start, ())
         ignored, constant = self._cyclic(every, start.X, cyclic, speeds)
         names = (*d.coordinates, *d.speeds, *d.states)
-        zero = {*d.coordinates, *constant, *d.states} - set(ignored)
+        zero = {*d.coordinates, *constant, *d.states} - {d.coordinates[k] for k in ignored.dropped}
         rates = tuple(k for k, name in enumerate(names) if name in zero)
-        free = tuple(k for k in start.free if k >= len(d.coordinates) or d.coordinates[k] not in ignored)
-        balance, root = steady_state(replace(every, rates=rates, free=free, in_motion=True), start.X, tolerance)
+        shares = np.vstack([ignored.carried, np.zeros((len(names) - len(d.coordinates), len(ignored.dropped)))])
+        balance = replace(
+            every,
+            rates=rates,
+            free=tuple(k for k in start.free if k not in ignored.dropped),
+            in_motion=True,
+            carried=tuple(ignored.dropped),
+            shares=shares[list(rates)],
+        )
+        balance, root = steady_state(balance, start.X, tolerance)
         record = self._record(balance, root, constant)
         if record["linear"] is not None:
-            record["linear"] = record["linear"].without_ignorable()
-        return SteadyMotion(**record, cyclic=ignored, speeds=constant)
+            record["linear"] = record["linear"].without(self._directions(balance, root.X, record["linear"]))
+        changing = tuple(name for name, row in zip(d.coordinates, ignored.carried, strict=True) if row.any())
+        return SteadyMotion(**record, cyclic=changing, speeds=constant)
 
     def _rest(
         self,
@@ -400,8 +413,8 @@ class Trimmable(Differentiable):
 
     def _cyclic(
         self, balance: Balance, X: Array, cyclic: Sequence[Any] | None, speeds: Sequence[Any] | None
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The names of the cyclic coordinates, and those of the independent speeds."""
+    ) -> tuple[Cyclic, tuple[str, ...]]:
+        """The cyclic directions of all coordinates, and the names of the independent speeds."""
         d = self.description
         if cyclic is not None:
             named = names_in(cyclic, "cyclic")
@@ -415,14 +428,52 @@ class Trimmable(Differentiable):
                 failure = error
         else:
             raise SolveError(f"the steady motion needs a linear model at its start: {failure}") from failure
-        kept = linear.without_ignorable().coordinates
-        found = tuple(name for name in linear.coordinates if name not in kept)
-        return (found if cyclic is None else tuple(named)), linear.speeds
+        if cyclic is not None:
+            given = sorted({d.coordinates.index(name) for name in named})
+            return Cyclic(given, np.eye(len(d.coordinates))[:, given]), linear.speeds
+        n = len(linear.coordinates)
+        found = self._directions(balance, X, linear)
+        # Dependent coordinates are carried along by the constraints.
+        carried = linear.C[: len(d.coordinates), :n] @ found.carried[:n]
+        carried = np.where(np.abs(carried) > NEGLIGIBLE, carried, 0.0)
+        return Cyclic([d.coordinates.index(linear.coordinates[k]) for k in found.dropped], carried), linear.speeds
+
+    def _directions(self, balance: Balance, X: Array, linear: Linearization) -> Cyclic:
+        """The cyclic directions of a linear model at X, which are those of its neighbors as well."""
+        models, moved = [linear.A], np.array(X)
+        changes = evaluated(balance, X).sizes * np.random.default_rng(0).uniform(0.5, 1.0, len(balance.free))
+        moved[list(balance.free)] += _NEIGHBOR * changes
+        try:
+            if self.description.constraints.levels:
+                t, q, u, r = balance.arguments(moved)
+                moved[: len(q) + len(u)] = np.concatenate(make_consistent(self._functions, t, q, u, r, (), 1e-12))
+            near = self._linear(balance, moved, linear.speeds, linear.coordinates)
+            models.append(near.A)
+        except SolveError:  # contacts switch there, or it is outside the domain of an expression
+            pass
+        return cyclic_directions(models, len(linear.coordinates))
 
     # -- the result -------------------------------------------------------------------------------------------
 
-    def _linear(self, balance: Balance, X: Array, speeds: Sequence[Any] | None = None) -> Linearization:
-        """The linear model at X, with the contacts in the modes of the equations."""
+    def _linear(
+        self,
+        balance: Balance,
+        X: Array,
+        speeds: Sequence[Any] | None = None,
+        coordinates: Sequence[Any] | None = None,
+    ) -> Linearization:
+        """The linear model at X, with the contacts in the modes of the equations, without rounding errors in A."""
+        result = self._linear_at(balance, X, coordinates, speeds)
+        own = result.coordinates, result.speeds
+        A = balance.without_roundings(
+            lambda near, Y: result.A if near is balance else self._linear_at(near, Y, *own).A, X
+        )
+        return replace(result, A=A)
+
+    def _linear_at(
+        self, balance: Balance, X: Array, coordinates: Sequence[Any] | None, speeds: Sequence[Any] | None
+    ) -> Linearization:
+        """The linear model at X, in these independent coordinates and speeds."""
         t, q, u, r = balance.arguments(X)
         states = contact_states(balance.supports, balance.contact_values(X), balance.parts(X)[-1])
         slopes, laws = balance.slopes(X), balance.laws
@@ -431,7 +482,8 @@ class Trimmable(Differentiable):
             refuse_kinks(self._functions, (t, q, u, r), balance.law_values(X))
             slopes = ClosedSlopes(slopes, laws)
         contacts = contacts_near(slopes, t, states, (q, u), 1e-8)
-        return without_inputs(linearize(slopes, self.rhs(t, q, u, r), contacts, None, speeds), laws)
+        rates = balance.functions.get(balance.rhs).pair(t, q, u, r)
+        return without_inputs(linearize(slopes, rates, contacts, coordinates, speeds), laws)
 
     def _record(self, balance: Balance, root: Root, speeds: Sequence[str] | None = None) -> dict[str, Any]:
         """The fields of the record of a steady state."""
@@ -467,7 +519,7 @@ def _at_rest(balance: Balance, root: Root, tolerance: float) -> Root:
     X = root.X.copy()
     q, u, *_ = balance.parts(X)
     X[len(q) : len(q) + len(u)] = 0.0
-    rest = evaluated(balance, X, tolerance, root.evaluations, root.reach)
+    rest = evaluated(balance, X, tolerance, root.evaluations, root)
     return rest if rest.converged else root
 
 

@@ -31,6 +31,7 @@ from kanegen.solve.analysis.closed_contacts import (
     require_regular_modes,
 )
 from kanegen.solve.analysis.closed_loop import ClosedSlopes, closed_inputs
+from kanegen.solve.analysis.cyclic import Cyclic
 from kanegen.solve.analysis.slopes import Evaluate, Slopes
 from kanegen.solve.consistent import violations
 from kanegen.solve.contacts import ContactState, contacts_at
@@ -136,12 +137,18 @@ class Linearization:
             if not own:
                 break
             kept.remove(own[0])
+        dropped = [i for i in range(len(self.states)) if i not in kept]
+        return self.without(Cyclic(dropped, np.eye(len(self.states))[:, dropped]))
+
+    def without(self, cyclic: Cyclic) -> Linearization:
+        """The linear model of the other states, at constant values of the coordinates that cyclic directions drop."""
+        kept = cyclic.kept
         names = [self.states[i] for i in kept]
         n, end = sum(i < len(self.coordinates) for i in kept), len(kept) - len(self.additional_states)
         return replace(
             self,
-            A=self.A[np.ix_(kept, kept)],
-            B=self.B[kept],
+            A=cyclic.without(self.A)[:, kept],
+            B=cyclic.without(self.B),
             C=self.C[:, kept],
             C_outputs=self.C_outputs[:, kept],
             coordinates=tuple(names[:n]),

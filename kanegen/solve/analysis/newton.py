@@ -45,9 +45,9 @@ class Root:
 
     ``directions`` (n, k) are the independent changes of the unknowns that leave F zero to first order, ``inverse``
     (n, m) is the generalized inverse of the Jacobian, ``rows`` (m,) are weights of the equations and ``scale`` (n,)
-    units of the unknowns with which its entries are comparable, ``sizes`` (n,) the sizes of the unknowns, from which
-    ``allowed`` follows, and ``reach`` (n,) those at the start of the search. ``rounding`` (n,) are rounding errors of
-    solutions of linear equations.
+    units of the unknowns with which its entries are comparable. ``sizes`` (n,) are the sizes of the unknowns, from
+    which ``allowed`` follows, ``reach`` (n,) those at the start of the search, and ``rounding`` (n,) the rounding
+    errors of solutions of linear equations.
     """
 
     X: Array
@@ -86,7 +86,7 @@ def solved(balance: Balance, X: Array, tolerance: float) -> Root:
     root = _damped(balance, start, tolerance)
     if not root.converged:
         approximation, count = _approached(balance, start)
-        root = evaluated(balance, approximation, tolerance, root.evaluations + count + 1, start.reach)
+        root = evaluated(balance, approximation, tolerance, root.evaluations + count + 1, start)
         root = _damped(balance, root, tolerance)
     return _polished(balance, root, tolerance) if root.converged else root
 
@@ -106,7 +106,7 @@ def _damped(balance: Balance, root: Root, tolerance: float) -> Root:
             try:
                 next_step = root.inverse @ balance.values(X)
                 if np.linalg.norm(next_step / metric) <= (1.0 - damping / 4.0) * length:
-                    new = evaluated(balance, X, tolerance, count, root.reach)
+                    new = evaluated(balance, X, tolerance, count, root)
             except SolveError:  # outside the domain of an expression, or at a singular position
                 pass
             damping *= 1.0 if new else 0.5
@@ -134,7 +134,7 @@ def nearest(balance: Balance, root: Root, start: Array, tolerance: float) -> Roo
             break
         X = best.X.copy()
         X[list(balance.free)] += step
-        new = _polished(balance, evaluated(balance, X, tolerance, best.evaluations + 1, best.reach), tolerance)
+        new = _polished(balance, evaluated(balance, X, tolerance, best.evaluations + 1, best), tolerance)
         if new.converged and np.linalg.norm((start - new.X)[entries]) < np.linalg.norm(away):
             best, fraction = new, min(1.0, 2.0 * fraction)
         elif fraction > _LEAST_DAMPING:
@@ -187,7 +187,7 @@ def _polished(balance: Balance, root: Root, tolerance: float) -> Root:
         X = root.X.copy()
         X[list(balance.free)] += root.step
         try:
-            new = evaluated(balance, X, tolerance, root.evaluations + 1, root.reach)
+            new = evaluated(balance, X, tolerance, root.evaluations + 1, root)
         except SolveError:  # outside the domain of an expression, or at a singular position
             break
         step = np.abs(new.step)
@@ -200,18 +200,22 @@ def _polished(balance: Balance, root: Root, tolerance: float) -> Root:
     return best
 
 
-def evaluated(balance: Balance, X: Array, tolerance: float = 1.0, count: int = 1, reach: Array | None = None) -> Root:
+def evaluated(balance: Balance, X: Array, tolerance: float = 1.0, count: int = 1, earlier: Root | None = None) -> Root:
     """F and its Jacobian at X, with the correction of Newton's method and the null space.
 
-    ``count`` is the number of evaluations so far, ``reach`` (n,) the sizes of the unknowns at its start.
+    ``count`` is the number of evaluations so far, ``earlier`` is a point of the same search.
 
     A residual may be ``tolerance`` times the sum of the absolute terms of its equation and of its changes when each
     unknown changes by its own size. The size of an unknown is the largest of its value, its value at the start, and the
     change that changes one of the equations by as much as its terms.
     """
-    F, J, own = balance.values(X), balance.jacobian(X), np.abs(X[list(balance.free)])
+    own, errors = np.abs(X[list(balance.free)]), np.zeros(len(X))
+    reach = own if earlier is None else earlier.reach
+    if earlier is not None:
+        # Unknowns that were zero can be rounding errors now, and so can derivatives that are proportional to them.
+        errors[list(balance.free)] = np.where(reach == 0.0, earlier.rounding, 0.0)
+    F, J = balance.values(X), balance.jacobian(X, errors)
     row_terms = balance.terms(X, F)
-    reach = own if reach is None else reach
     sizes = np.maximum(np.maximum(own, reach), natural_sizes(J, row_terms))
     rows, scale, rounding = weights(J, row_terms, sizes)
     allowed = tolerance * (row_terms + np.abs(J) @ sizes) + np.abs(J) @ rounding

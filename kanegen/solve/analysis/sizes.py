@@ -23,7 +23,6 @@ NORMWISE: Final = 64.0 * float(np.finfo(float).eps)
 
 _LEAST: Final = 1e-3
 """Sizes of unknowns below this fraction of the largest, in units in which the equations are comparable, are zero."""
-_SAMPLES_OF_SLOPES: Final = 3
 _ROUNDED: Final = 1e-3
 """Relative change of an entry by disturbances that shows that it consists of rounding errors."""
 _SMALL: Final = 1e-9
@@ -33,9 +32,12 @@ _EQUILIBRATIONS: Final = 12
 
 
 def terms(value: Array, others: Iterator[Array]) -> Array:
-    """The sums of absolute terms of a vector, from its value and disturbed ones; zero where these do not differ."""
+    """The sums of absolute terms of a vector, from its value and disturbed ones; zero where these do not differ.
+
+    The largest change counts, because roundings of one or two terms are often zero.
+    """
     changes = [np.abs(other - value) for other in others]
-    return np.median(changes, axis=0) / DISTURBANCE if changes else np.zeros(len(value))
+    return np.max(changes, axis=0) / DISTURBANCE if changes else np.zeros(len(value))
 
 
 def evaluations(evaluate: Callable[[int], Array]) -> Iterator[Array]:
@@ -49,14 +51,14 @@ def evaluations(evaluate: Callable[[int], Array]) -> Iterator[Array]:
             yield value
 
 
-def without_roundings(matrix: Array, disturbed_matrix: Callable[[int], Array]) -> Array:
-    """The matrix with zeros in place of entries that are rounding errors, from ``disturbed_matrix(k)``.
+def without_roundings(matrix: Array, disturbed_matrix: Callable[[int], Array], samples: int) -> Array:
+    """The matrix with zeros in place of entries that are rounding errors, from ``disturbed_matrix(k)``, k < samples.
 
     These change with every disturbance, and are small beside the other entries of their row and their column. Entries
     that change because the state is at a kink are not.
     """
     certain = np.full(matrix.shape, True)
-    for k in range(_SAMPLES_OF_SLOPES):
+    for k in range(samples):
         try:
             certain &= np.abs(disturbed_matrix(k) - matrix) <= _ROUNDED * np.abs(matrix)
         except SolveError:  # outside the domain of an expression
