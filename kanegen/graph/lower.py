@@ -15,7 +15,7 @@ from typing import Any
 import sympy
 from sympy.core.function import AppliedUndef
 
-from kanegen.errors import DerivationError
+from kanegen.errors import DerivationError, SolveError
 from kanegen.graph.lower_functions import C_FUNCTIONS, FUNCTIONS, UnsupportedError, in_known_functions
 from kanegen.graph.nodes import Graph, Node
 from kanegen.graph.real_forms import may_differ, real_form
@@ -163,7 +163,14 @@ def _foreign(lowering: Lowering, expr: Any) -> Node:
 
 
 def _user_function(lowering: Lowering, expr: Any) -> Node:
-    return lowering.graph.call(expr.kanegen_function, *(lowering.visit(a) for a in expr.args))
+    function, arguments = expr.kanegen_function, [lowering.visit(a) for a in expr.args]
+    for domain, argument in zip(function.domains, arguments, strict=True):
+        if domain is not None and argument.op == "const":
+            try:
+                domain.require(argument.payload)
+            except SolveError as outside:
+                raise UnsupportedError(expr, str(outside)) from None
+    return lowering.graph.call(function, *arguments)
 
 
 # -- sums, products, powers ---------------------------------------------------------------------------------
