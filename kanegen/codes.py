@@ -77,6 +77,13 @@ class Status(Code):
         "servo-constraints contradict each other or the passive constraints; change targets, controls or state",
         "no controls satisfy the servo-constraints at this state",
     )
+    OUTSIDE_TABLE = (
+        -3,
+        "the argument of a spline or of a Piecewise is beyond the interval in which it has values: say what is beyond, "
+        'by extrapolate="constant" or "polynomial" of kg.Spline, or a last branch (value, True) of a Piecewise, or '
+        "give points that reach further",
+        "the argument of a table is beyond its ends; kg_outside_table (kg_model.h) says which",
+    )
     STEP_COLLAPSED = (
         -10,
         "no step larger than the rounding error of t satisfies the tolerances: the solution is singular or "

@@ -67,6 +67,9 @@ MODEL_ADDRESS = <size_t>MODEL  # for other compiled code of the same model
 FUNCTIONS = {
     MODEL.functions[i].name.decode(): _shape(&MODEL.functions[i]) for i in range(MODEL.n_functions)
 }
+TABLES = tuple([
+    (MODEL.tables[i].label.decode(), MODEL.tables[i].lowest, MODEL.tables[i].highest) for i in range(MODEL.n_tables)
+])  # table, least and largest argument, in the order of the function `tables`
 MASS = "M" if "M" in FUNCTIONS else "Q"  # the matrix of the accelerations
 
 include "module_arguments.pxi"

@@ -37,6 +37,7 @@ cdef extern from "module_steppers.h" nogil:
         KG_OK
         KG_REPARTITIONED
         KG_SINGULAR
+        KG_OUTSIDE_TABLE
         KG_FINISHED
         KG_NOT_FINITE
         KG_RHS_FAILED
@@ -74,6 +75,10 @@ cdef extern from "module_steppers.h" nogil:
         int n_remove
         const int *remove
         int multipliers
+    ctypedef struct kg_table_info:
+        const char *label
+        double lowest
+        double highest
     ctypedef struct kg_model:
         int abi
         const char *name
@@ -97,6 +102,8 @@ cdef extern from "module_steppers.h" nogil:
         const kg_contact_info *contacts
         int n_events
         const kg_event_info *events
+        int n_tables
+        const kg_table_info *tables
     const kg_model *kg_get_model()
     int kg_count_states(const kg_model *)
 

@@ -54,7 +54,9 @@ cdef class Prepared:
         return (
             "divide by something that is zero for these parameters "
             f"(zero are: {', '.join(zeros) or 'none, but a combination vanishes'}): a speed then moves no mass, loads "
-            "in u' cancel its inertia (Q - dF/du' is singular), or an expression of the model has no value; give other values"
+            "in u' cancel its inertia (Q - dF/du' is singular), or an expression of the model has no value; give other "
+            'values, or build with form="augmented" or "nonminimal", which admit parts without mass if the constraints '
+            "determine how they move"
         )
 
     def __dealloc__(self):
@@ -362,6 +364,8 @@ cdef class Function:
             return None
         if status == KG_NOT_FINITE:
             _refuse_result(self, a, out)
+        if status == KG_OUTSIDE_TABLE:
+            _refuse_outside(self, a)
         _refuse_ingredients(self, a)
         raise SolveError(
             f"{self.name} cannot be evaluated: {kg_module_status_message(status).decode()} ({_state(self, a)})"

@@ -40,6 +40,24 @@ cdef object _refuse_ingredients(Function f, const Arguments *a):
                     _refuse_result(part, a, part.scratch)
 
 
+cdef object _refuse_outside(Function f, const Arguments *a):
+    """Raise SolveError naming the table that has no value at the arguments."""
+    cdef Function tables
+    if not TABLES:
+        return None
+    tables = Function("tables", f.prepared)
+    if tables.evaluate(a.t, a.q, a.u, a.r, tables.p, tables.work, tables.scratch) < 0:
+        return None
+    for i, (label, lowest, highest) in enumerate(TABLES):
+        if tables.scratch[2 * i + 1] == 0.0:
+            raise SolveError(
+                f"{f.name} cannot be evaluated: the argument of {label} is {tables.scratch[2 * i]:.9g}, but it has values "
+                f"from {lowest:.9g} to {highest:.9g} only ({_state(f, a)}): say what is beyond, by "
+                'extrapolate="constant" or "polynomial" of kg.Spline, or a last branch (value, True) of a Piecewise, or '
+                "give points that reach further"
+            )
+
+
 cdef str _entry(Function f, int index):
     """An entry of a result by index, with the names of its row and column if they are known."""
     cdef int row, column

@@ -26,6 +26,7 @@ from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
 from kanegen.codes import Status
 from kanegen.errors import BuildError, SolveError
+from kanegen.graph.functions import Domain
 from kanegen.graph.interpret import PYTHON, evaluate
 from kanegen.program.interpret import interpret
 from kanegen.program.records import Program
@@ -56,6 +57,10 @@ def build_model(request: Request, options: Any = None) -> InterpretedModel:
         )
     remember(request.digest, request.derive_more)
     return InterpretedModel(request.digest, request.generated, request.derive_more)
+
+
+class OutsideTableError(SolveError):
+    """The argument of a table is beyond its ends."""
 
 
 class InterpretedModel:
@@ -104,7 +109,11 @@ class Values:
     parameters: Array
     gains: Array
     undefined: tuple[int, ...] = ()
-    complaint: str = "divide by something that is zero for these parameters, or an expression has no value; give others"
+    complaint: str = (
+        "divide by something that is zero for these parameters, or an expression has no value; give other values, or "
+        'build with form="augmented" or "nonminimal", which admit parts without mass if the constraints determine how '
+        "they move"
+    )
 
 
 @dataclass(frozen=True)
@@ -275,6 +284,10 @@ class Function:
         arrays |= {"p": self.prepared.parameters, "g": self.prepared.gains}
         values = {"t": [float(t)], **{key: array.tolist() for key, array in arrays.items()}}
         status, numbers = interpret(m.program, self.name, values)
+        if status == Status.OUTSIDE_TABLE:
+            raise OutsideTableError(
+                f"{self.name} cannot be evaluated: {m.outside(values) or _message(status)} (t={t!r}, q={q}, u={u})"
+            )
         if status < 0:
             raise SolveError(f"{self.name} cannot be evaluated: {_message(status)} (t={t!r}, q={q}, u={u})")
         array = np.array(numbers, dtype=np.float64).reshape(self.shape)
@@ -345,6 +358,7 @@ class Interpreted:
         self.NAME, self.DIGEST = program.name, digest
         self.COORDINATES, self.SPEEDS, self.STATES = symbols.coordinates, symbols.speeds, symbols.states
         self.INPUTS, self.PARAMETERS, self.N_GAINS = symbols.inputs, symbols.parameters, len(symbols.gains)
+        self.TABLES = tuple((table.label, table.lowest, table.highest) for table in program.tables)
         self.FUNCTIONS = {f.name: f.shape for f in program.functions if not f.internal}
         self.Function = partial(Function, self)
 
@@ -359,6 +373,14 @@ class Interpreted:
         if not partial and not set(undefined) <= set(allowed):
             raise SolveError(f"the equations of {self.NAME!r} {prepared.complaint}")
         return replace(prepared, undefined=tuple(undefined))
+
+    def outside(self, values: Mapping[str, Sequence[float]]) -> str | None:
+        """What to say about the first table that has no value at these arguments."""
+        rows = interpret(self.program, "tables", values)[1] if self.TABLES else []
+        for table, argument, inside in zip(self.TABLES, rows[::2], rows[1::2], strict=True):
+            if not inside:
+                return Domain(*table).refusal(argument)
+        return None
 
     def checked_state(self, t: Any, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
         """``q`` and ``u`` as new arrays. Raises `SolveError` for wrong sizes and values that are not finite."""
@@ -460,7 +482,15 @@ class Interpreted:
 
         def ode(t: float, y: Array) -> Array:
             inside = known.inside(t)
-            rates: Array = function.ode(inside, y, at(inside, y))
+            if run.rhs_status and not np.isfinite(y).all():
+                return np.full_like(y, np.nan)  # a stage after one that failed
+            try:
+                rates: Array = function.ode(inside, y, at(inside, y))
+            except OutsideTableError:
+                run.rhs_status = Status.OUTSIDE_TABLE
+                if t == t0:
+                    raise
+                return np.full_like(y, np.nan)  # SciPy repeats the trial step with a smaller size
             return rates
 
         run.follow(METHODS[method], ode, t1, next_stop)

@@ -163,6 +163,7 @@ class Evaluator(Protocol):
     PARAMETERS: tuple[str, ...]
     N_GAINS: int
     FUNCTIONS: Mapping[str, tuple[int, ...]]
+    TABLES: tuple[tuple[str, float, float], ...]
     CONTACTS: tuple[str, ...]
     EVENTS: tuple[str, ...]
     IRREVERSIBLE_CONTACTS: tuple[str, ...]

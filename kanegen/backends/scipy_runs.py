@@ -11,6 +11,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.backends.protocol import RunOptions
 from kanegen.codes import Status
+from kanegen.errors import SolveError
 
 
 class Sampled(Protocol):
@@ -31,7 +32,8 @@ class Run:
         self.stored: list[tuple[float, Array]] = [] if t_eval is not None else [(t0, y0)]
         self.steps: list[tuple[float, float, Array]] = []
         self.evaluations = 0
-        self.status = Status.OK
+        self.status, self.rhs_status = Status.OK, Status.OK
+        """The status of the run, and that of a right-hand side that failed since the last accepted step."""
         self.error: BaseException | None = None
 
     def follow(
@@ -50,7 +52,10 @@ class Run:
             if self.status == Status.FINISHED:
                 next_stop(self.t, self.y)
         except BaseException as error:  # reported with the part that was integrated
-            self.status, self.error = Status.INTERRUPTED, error
+            if self.rhs_status and isinstance(error, SolveError):
+                self.status = Status.RHS_FAILED
+            else:
+                self.status, self.error = Status.INTERRUPTED, error
 
     def _follow(self, method: str, ode: Callable[[float, Array], Array], t1: float) -> Status:
         from scipy import integrate
@@ -77,10 +82,11 @@ class Run:
         if most is not None and len(self.steps) >= most:
             return Status.TOO_MANY_STEPS
         if solver.step() is not None:
-            return Status.STEP_COLLAPSED
+            return Status.RHS_FAILED if self.rhs_status else Status.STEP_COLLAPSED
+        self.rhs_status = Status.OK
         interpolant = solver.dense_output()
         self.steps.append((self.t, solver.t - self.t, nested(interpolant, self.t, self.y, solver.t, solver.y)))
-        self.t, self.y = solver.t, solver.y.copy()
+        self.t, self.y = float(solver.t), solver.y.copy()
         if self.times is None:
             self.stored.append((self.t, self.y))
         while self.times and (self.times[0] - self.t) * solver.direction <= 0.0:
@@ -113,7 +119,7 @@ class Run:
             message=self.status.message,
             statistics=statistics,
             error=self.error,
-            rhs_status=0,
+            rhs_status=self.rhs_status if self.status == Status.RHS_FAILED else Status.OK,
             samples=tuple(item.samples for item in controls),
             **dict.fromkeys(("hybrid", "culprit", "conflict")),
         )

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import click
 from rich.console import Console
 
+from kanegen.backends.registry import BACKENDS
 from kanegen.bench.modelfile import read_model_file
 from kanegen.errors import KanegenError
 from kanegen.forms import AUTO, FORMS
@@ -144,6 +145,14 @@ def build_options(command: Command) -> Command:
         command = option(command)
     return command
 
+
+backend_option = click.option(
+    "--backend",
+    type=click.Choice(list(BACKENDS)),
+    default="cython",
+    show_default=True,
+    help="interpreted: in Python, without a C compiler, contacts and events; slow.",
+)
 
 time_option = click.option("--time", "duration", type=float, default=10.0, show_default=True, help="Seconds of motion.")
 

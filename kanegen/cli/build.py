@@ -19,6 +19,7 @@ from kanegen.bench.tables import make_table
 from kanegen.bench.timing import timed
 from kanegen.cli.arguments import (
     assignments_option,
+    backend_option,
     build_options,
     form_option,
     input_option,
@@ -37,6 +38,7 @@ from kanegen.verification import verify as run_checks
 
 @click.command()
 @model_argument()
+@backend_option
 @build_options
 def build(file: ModelFile, **options: Any) -> None:
     """Derive, compile and load the model, and describe what was built."""
@@ -52,7 +54,7 @@ def build(file: ModelFile, **options: Any) -> None:
         ("form", f"{description.form}, {description.functions['rhs'].operations} operations"),
         ("functions", ", ".join(description.functions)),
         *([("on first use", ", ".join(description.deferred))] if description.deferred else []),
-        ("extension", str(solver.extension.path)),
+        ("extension", str(solver.extension.path or "none: the program is interpreted")),
         ("built in", f"{elapsed:.2f} s"),
     ):
         table.add_row(f"[bold]{what}[/bold]", value)

@@ -19,6 +19,7 @@ from kanegen.bench.timing import timed
 from kanegen.cli.arguments import (
     Command,
     assignments_option,
+    backend_option,
     build_options,
     input_option,
     model_argument,
@@ -95,6 +96,7 @@ MOTION_OPTIONS: Final = (
     assignments_option("-p", "--parameter", "parameters", help="A parameter's value."),
     start_option,
     input_option,
+    backend_option,
     build_options,
 )
 
@@ -221,7 +223,7 @@ def simulate(
     known = start.known()
     t = number(start.values.get(TIME, known.get(TIME)), TIME)
     # Implicit methods need the Jacobians, which are not built by default.
-    options = {name: settings.pop(name) for name in ("form", "stabilization", "functions")}
+    options = {name: settings.pop(name) for name in ("form", "stabilization", "functions", "backend")}
     if options["functions"] is None and settings["method"] in IMPLICIT:
         options["functions"] = "all"
     solver, build_seconds = timed(partial(build, file.model, **options))

@@ -275,7 +275,8 @@ class _Writer:
             return [f"KG_CALL(result, {self._calls.evaluate(statement.function.name, statement.array)});"]
         if isinstance(statement, Guard):
             holds, otherwise = self._printer.holds(statement.condition), statement.otherwise
-            result = "KG_SINGULAR" if otherwise is None else self._calls.evaluate(otherwise, "out")
+            failure = f"KG_{statement.status.name}"
+            result = failure if otherwise is None else self._calls.evaluate(otherwise, "out")
             reason = self._reason("Valid where", statement.reason)
             return [*reason, f"if (!({holds})) {{ return {result}; }}"]
         if isinstance(statement, Check):
@@ -366,6 +367,7 @@ AXES: Final[Mapping[str, tuple[str, ...]]] = {
     "state_rates": (STATES,),
     "resets": ("events", STATES),
     "switches": ("switches", "value and rate"),
+    "tables": ("tables", "argument and whether it is inside"),
     "jacobian_r": (DERIVATIVES, "inputs"),
     "jacobian_p": (DERIVATIVES, "parameters"),
     **dict.fromkeys(("Q", "M"), (SPEEDS, SPEEDS)),

@@ -75,6 +75,7 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
         "n_rows": sum((contact.normal >= 0) + contact.directions for contact in program.contacts),
         "events": program.events,
         "switches": program.switches,
+        "tables": program.tables,
         "levels": list(dict.fromkeys(switch.levels for switch in program.switches if switch.levels)),
         "n_work": max((entry.work for entry in functions), default=0),
         "has_parts": any(entry.parts for entry in functions),

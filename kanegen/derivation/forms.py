@@ -167,7 +167,8 @@ def augmented_accelerations(
 
     The matrix on the left is positive definite even for a singular Q if the constraints determine the speeds that move
     no mass. ``W`` is diagonal. Entry k is the inertia seen by row k, ``1 / sum_r (J_kr^2 / Q_rr)``, which gives both
-    terms the same size in any units. Q_rr is taken at its terms: the weight stays where a sine in Q_rr vanishes.
+    terms the same size in any units. Q_rr is taken at its terms: the weight stays where a sine in Q_rr vanishes. Speeds
+    that move no mass, also because a parameter is zero, do not count; a row of such speeds has ``1 / sum_r J_kr^2``.
 
     Raises ZeroDivisionError, with the index of the row as its argument, if the matrix is identically singular.
     """
@@ -175,8 +176,10 @@ def augmented_accelerations(
     sizes = {r: term_size(mass_matrix[r][r]) for r in range(n) if not mass_matrix[r][r].is_zero}
     weights = []
     for row in rows:
-        compliance = graph.sum(row[r] * row[r] / size for r, size in sizes.items())
-        weights.append(graph.div(graph.one, graph.dot(row, row) if compliance.is_zero else compliance))
+        inverse = {r: graph.apply("reciprocal", size) for r, size in sizes.items()}
+        compliance = graph.sum(row[r] * row[r] * x for r, x in inverse.items())
+        moves = graph.apply("lt", graph.zero, compliance)
+        weights.append(graph.div(graph.one, graph.select(moves, compliance, graph.dot(row, row))))
     weighted = [[w * x for x in row] for w, row in zip(weights, rows, strict=True)]
     columns, weighted_columns = ([[row[r] for row in matrix] for r in range(n)] for matrix in (rows, weighted))
     matrix = [[mass_matrix[i][j] + graph.dot(weighted_columns[i], columns[j]) for j in range(n)] for i in range(n)]

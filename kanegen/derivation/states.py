@@ -264,8 +264,22 @@ def _masses_are_positive(equations: Equations, state: State) -> bool:
     return True
 
 
+def _inside_tables(equations: Equations, state: State) -> bool:
+    """Whether no argument of a table is beyond its ends; those that contain more than a state has are left out."""
+    values = state.values()
+    for node in equations.graph.limited:
+        inputs = (x.payload for x in reachable(node.args) if x.op == "input")
+        if all(name in values and index < len(values[name]) for name, index in inputs):
+            for domain, x in zip(node.payload.domains, evaluate(node.args, values), strict=True):
+                if domain is not None and not domain.limits[0] <= x <= domain.limits[1]:
+                    return False
+    return True
+
+
 def _regular(equations: Equations, state: State) -> bool:
-    """Whether the equations are finite and far from singular, whatever their units."""
+    """Whether the equations are finite and far from singular, whatever their units, and tables have values."""
+    if not _inside_tables(equations, state):
+        return False
     groups = (equations.M, equations.J, equations.P, equations.b, equations.qdot, equations.sdot)
     M, J, *vectors = (array.astype(np.float64) for array in read(groups, state.values()))
     if not all(np.all(np.isfinite(array)) for array in (M, J, *vectors)):

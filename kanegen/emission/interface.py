@@ -135,6 +135,7 @@ STATUSES = (
     Status.RANK_DEFICIENT,
     Status.SINGULAR,
     Status.INFEASIBLE,
+    Status.OUTSIDE_TABLE,
     Status.NOT_FINITE,
     Status.INVALID_ARGUMENT,
     Status.INCONSISTENT,

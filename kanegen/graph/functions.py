@@ -2,15 +2,20 @@
 
 Calling a :class:`Function` or :class:`Spline` on SymPy expressions gives an applied SymPy function. The attribute
 ``kanegen_function`` of its class is the object, by which the lowering recognizes it.
+
+Each of them has ``domains``, one for each argument: the interval in which the argument must lie, or None. Programs test
+it (:mod:`kanegen.graph.domains`), and ``extended`` is the value without the test: random states at which a model is
+examined can lie outside of its tables.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, Final, Union
 
 import numpy as np
@@ -19,7 +24,8 @@ from numpy.typing import ArrayLike
 from sympy.core.function import ArgumentIndexError
 
 from kanegen.arrays import Array
-from kanegen.errors import DerivationError, ModelError, brief
+from kanegen.errors import DerivationError, ModelError, SolveError, brief
+from kanegen.precision import Tolerance
 
 Derivative = Union["Function", "Spline", Callable[..., Any]]
 
@@ -40,6 +46,61 @@ def _applied_class(owner: Function | Spline) -> Any:
         "_imp_": staticmethod(owner.python),
     }
     return type(owner.name, (sympy.Function,), body)
+
+
+BEYOND: Final = Tolerance(1e-9, 1e-5)
+"""How far beyond the ends of a table, relative to its length, an argument counts as inside.
+
+A motion along the end of a table, and the last time of a run to the end of a table of t, differ from it by the errors
+of the integration and by rounding.
+"""
+
+ROUNDINGS: Final = Tolerance(16 * 2.0**-52, 16 * 2.0**-23)
+"""The same relative to the larger end: rounding errors of the argument."""
+
+
+ADVICE: Final = (
+    'say what is beyond, by extrapolate="constant" or "polynomial" of kg.Spline, or a last branch (value, True) of a '
+    "Piecewise, or give points that reach further"
+)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The interval of an argument in which a table has values. Its ends are inside.
+
+    ``label``: the table in messages, such as "the spline 'lift'". An end can be infinite.
+    """
+
+    label: str
+    lowest: float
+    highest: float
+
+    @cached_property
+    def limits(self) -> tuple[Tolerance, Tolerance]:
+        """The least and the largest argument that count as inside."""
+        ends = [x for x in (self.lowest, self.highest) if math.isfinite(x)]
+        length, size = max(ends) - min(ends), max(map(abs, ends))
+        beyond, rounding = BEYOND * length, ROUNDINGS * size
+        double, single = float(beyond) + float(rounding), beyond.single + rounding.single
+        return (
+            Tolerance(self.lowest - double, self.lowest - single),
+            Tolerance(self.highest + double, self.highest + single),
+        )
+
+    def require(self, x: Any) -> None:
+        """Raise `SolveError` if a number is outside, or an entry of an array."""
+        lowest, highest = self.limits
+        outside = (np.real(x) < lowest) | (np.real(x) > highest)
+        if np.any(outside):
+            raise SolveError(self.refusal(np.extract(outside, np.real(x))[0]))
+
+    def refusal(self, value: Any) -> str:
+        """What to say about an argument outside."""
+        return (
+            f"the argument of {self.label} is {float(value):.9g}, but it has values from {self.lowest:.9g} to "
+            f"{self.highest:.9g} only: {ADVICE}"
+        )
 
 
 MOST_ARGUMENTS: Final = 1000
@@ -107,6 +168,16 @@ class Function:
         return repr((self.name, self.arguments, self.c))
 
     @property
+    def domains(self) -> tuple[Domain | None, ...]:
+        """The domain of each argument: none is tested."""
+        return (None,) * self.arity
+
+    @property
+    def extended(self) -> Callable[..., Any]:
+        """The value at any arguments."""
+        return self.python
+
+    @property
     def c_body(self) -> str:
         """The body of the C function, ending in a ``return`` statement."""
         text = self.c.strip()
@@ -153,6 +224,10 @@ def _function_problems(function: Function) -> list[str]:
     return problems + [f"{what} {message}" for holds, message in checks if not holds]
 
 
+EXTRAPOLATIONS: Final = ("error", "constant", "polynomial")
+"""What a spline is beyond its points."""
+
+
 class Spline:
     """A piecewise polynomial of one argument through given points.
 
@@ -164,16 +239,22 @@ class Spline:
         ``"cubic"`` (not-a-knot ends), ``"natural"`` (cubic, second derivative zero at the ends) or
         ``"linear"``.
     name
-        Printed name; any string.
+        Printed name; any string. Messages about arguments beyond the points contain it.
+    extrapolate
+        What the spline and its derivatives are outside of ``[x[0], x[-1]]``: ``"error"``, nothing: evaluations raise
+        an error and runs end there; ``"constant"``, the first or last value; ``"polynomial"``, the first or last
+        polynomial, which departs from the points quickly.
 
-    Outside ``[x[0], x[-1]]``, the first or last polynomial is extrapolated. At a breakpoint, the piece to its right
-    is used, which affects only the derivatives of a linear spline.
+    The ends ``x[0]`` and ``x[-1]`` are inside, as are arguments that differ from them by 1e-9 of the length of the
+    table. At a breakpoint, the piece to its right is used, which affects only the derivatives of a linear spline.
 
     Attributes
     ----------
     breakpoints : tuple of n floats
+        The abscissae; with ``extrapolate="constant"``, one more on each side, where constant pieces begin and end.
     coefficients : n - 1 tuples ``(c0, c1, ...)``: the value is ``c0 + c1 d + ...`` with
     ``d = x - breakpoints[i]``
+    domain : the interval in which arguments must lie, None without one
 
     Raises
     ------
@@ -182,20 +263,40 @@ class Spline:
     """
 
     arity = 1
-    __slots__ = ("_applied", "_derivative", "breakpoints", "coefficients", "name")
+    __slots__ = ("_applied", "_derivative", "breakpoints", "coefficients", "domain", "name")
 
     name: str
     breakpoints: tuple[float, ...]
     coefficients: tuple[tuple[float, ...], ...]
+    domain: Domain | None
 
-    def __init__(self, x: ArrayLike, y: ArrayLike, kind: str = "cubic", name: str = "spline") -> None:
-        abscissae, ordinates = _spline_points(x, y, kind, name)
-        self._set(name, tuple(abscissae.tolist()), _fit(abscissae, ordinates, kind))
+    def __init__(
+        self, x: ArrayLike, y: ArrayLike, kind: str = "cubic", name: str = "spline", extrapolate: str = "error"
+    ) -> None:
+        abscissae, ordinates = _spline_points(x, y, kind, name, extrapolate)
+        breakpoints, pieces = tuple(abscissae.tolist()), _fit(abscissae, ordinates, kind)
+        if extrapolate == "constant":
+            breakpoints, pieces = _with_constant_ends(breakpoints, pieces, ordinates.tolist())
+        ends = breakpoints[0], breakpoints[-1]
+        domain = Domain(f"the spline {name!r}", *ends) if extrapolate == "error" else None
+        self._set(name, breakpoints, pieces, domain)
 
-    def _set(self, name: str, breakpoints: tuple[float, ...], pieces: tuple[tuple[float, ...], ...]) -> None:
+    @classmethod
+    def of_pieces(
+        cls, name: str, breakpoints: Sequence[float], pieces: Sequence[Sequence[float]], domain: Domain | None
+    ) -> Spline:
+        """A spline of given polynomials."""
+        spline = cls.__new__(cls)
+        spline._set(name, tuple(breakpoints), tuple(map(tuple, pieces)), domain)
+        return spline
+
+    def _set(
+        self, name: str, breakpoints: tuple[float, ...], pieces: tuple[tuple[float, ...], ...], domain: Domain | None
+    ) -> None:
         self.name = name
         self.breakpoints = breakpoints
         self.coefficients = pieces
+        self.domain = domain
         self._derivative: Spline | None = None
         self._applied = _applied_class(self)
 
@@ -209,7 +310,12 @@ class Spline:
     @property
     def content(self) -> str:
         """Text that changes whenever the generated code would."""
-        return repr((self.name, self.breakpoints, self.coefficients))
+        return repr((self.name, self.breakpoints, self.coefficients, self.domain))
+
+    @property
+    def domains(self) -> tuple[Domain | None]:
+        """The domain of the argument."""
+        return (self.domain,)
 
     @property
     def degree(self) -> int:
@@ -217,7 +323,13 @@ class Spline:
         return len(self.coefficients[0]) - 1
 
     def python(self, x: Any) -> Any:
-        """The value at ``x``, a number (also of mpmath) or an array."""
+        """The value at ``x``, a number (also of mpmath) or an array. Raises `SolveError` outside of the domain."""
+        if self.domain is not None:
+            self.domain.require(x)
+        return self.extended(x)
+
+    def extended(self, x: Any) -> Any:
+        """The value at ``x``; the first and the last polynomial continue beyond the domain."""
         last = len(self.coefficients) - 1
         if getattr(x, "ndim", 0):
             knots = np.array(self.breakpoints)
@@ -233,8 +345,7 @@ class Spline:
         # Cached, so that equal derivatives are the same SymPy function and share a node of the graph.
         if self._derivative is None:
             pieces = tuple(tuple(k * c for k, c in enumerate(piece) if k) or (0.0,) for piece in self.coefficients)
-            self._derivative = Spline.__new__(Spline)
-            self._derivative._set(f"{self.name}'", self.breakpoints, pieces)
+            self._derivative = Spline.of_pieces(f"{self.name}'", self.breakpoints, pieces, self.domain)
         return self._derivative.derivative(order - 1)
 
     def derivative_at(self, index: int) -> Spline:
@@ -248,7 +359,7 @@ def _horner(coefficients: Sequence[Any] | Array, d: Any) -> Any:
     return reduce(lambda value, coefficient: value * d + coefficient, coefficients[::-1])
 
 
-def _spline_points(x: Any, y: Any, kind: str, name: str) -> tuple[Any, Any]:
+def _spline_points(x: Any, y: Any, kind: str, name: str, extrapolate: str) -> tuple[Any, Any]:
     what = f"kg.Spline {brief(name)}"
     try:
         abscissae, ordinates = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
@@ -258,6 +369,8 @@ def _spline_points(x: Any, y: Any, kind: str, name: str) -> tuple[Any, Any]:
     problems += _name_problems("kg.Spline", name)
     if not isinstance(kind, str) or kind not in ("cubic", "natural", "linear"):
         problems.append(f"{what} has kind={brief(kind)}: expected 'cubic', 'natural' or 'linear'")
+    if not isinstance(extrapolate, str) or extrapolate not in EXTRAPOLATIONS:
+        problems.append(f"{what} has extrapolate={brief(extrapolate)}: expected 'error', 'constant' or 'polynomial'")
     if abscissae.ndim != 1 or abscissae.shape != ordinates.shape or abscissae.size < 2:
         problems.append(
             f"{what} has x of shape {abscissae.shape} and y of shape {ordinates.shape}: "
@@ -284,3 +397,12 @@ def _fit(x: Array, y: Array, kind: str) -> tuple[tuple[float, ...], ...]:
 
     fitted = CubicSpline(x, y, bc_type="natural" if kind == "natural" else "not-a-knot")
     return tuple(tuple(piece) for piece in fitted.c[::-1].T.tolist())
+
+
+def _with_constant_ends(
+    x: tuple[float, ...], pieces: tuple[tuple[float, ...], ...], y: list[float]
+) -> tuple[tuple[float, ...], tuple[tuple[float, ...], ...]]:
+    """Breakpoints and pieces with a constant piece on each side, as long as its neighbor, which continues beyond."""
+    zeros = (0.0,) * (len(pieces[0]) - 1)
+    longer = (2.0 * x[0] - x[1], *x, 2.0 * x[-1] - x[-2])
+    return longer, ((y[0], *zeros), *pieces, (y[-1], *zeros))

@@ -80,7 +80,7 @@ def _value(node: Node, args: list[Any], values: Mapping[str, Sequence[Any]], con
         case "select":
             return context.select(*args)
         case "call":
-            return node.payload.python(*args)
+            return node.payload.extended(*args)
         case op:
             return context.functions[op](*args)
 

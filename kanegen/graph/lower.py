@@ -10,12 +10,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import sympy
 from sympy.core.function import AppliedUndef
 
-from kanegen.errors import DerivationError
+from kanegen.errors import DerivationError, SolveError
 from kanegen.graph.lower_functions import C_FUNCTIONS, FUNCTIONS, UnsupportedError, in_known_functions
 from kanegen.graph.nodes import Graph, Node
 from kanegen.graph.real_forms import may_differ, real_form
@@ -148,7 +148,17 @@ def _derivative(lowering: Lowering, expr: Any) -> Node:
     return lowering.visit(done)
 
 
+DELAYS: Final = (
+    "models have no values at other times: approximate a delay tau by a chain of n states, z1' = n/tau*(x - z1), z2' = "
+    "n/tau*(z1 - z2), ..., whose last one is x(t - tau) up to tau**2/(2*n)*x'' (docs/states.md); sampled laws of "
+    "inputs have delay="
+)
+
+
 def _subs(lowering: Lowering, expr: Any) -> Node:
+    # SymPy makes one from x(t).diff(t).subs(t, t - tau).
+    if any(variable in atom.args for atom in expr.expr.atoms(AppliedUndef) for variable in expr.variables):
+        raise UnsupportedError(expr, f"{expr} has functions of time at another time: {DELAYS}")
     points = {variable: lowering.visit(point) for variable, point in zip(expr.variables, expr.point, strict=True)}
     return Lowering(lowering.graph, {**lowering.symbols, **points}).visit(expr.expr)
 
@@ -163,7 +173,14 @@ def _foreign(lowering: Lowering, expr: Any) -> Node:
 
 
 def _user_function(lowering: Lowering, expr: Any) -> Node:
-    return lowering.graph.call(expr.kanegen_function, *(lowering.visit(a) for a in expr.args))
+    function, arguments = expr.kanegen_function, [lowering.visit(a) for a in expr.args]
+    for domain, argument in zip(function.domains, arguments, strict=True):
+        if domain is not None and argument.op == "const":
+            try:
+                domain.require(argument.payload)
+            except SolveError as outside:
+                raise UnsupportedError(expr, str(outside)) from None
+    return lowering.graph.call(function, *arguments)
 
 
 # -- sums, products, powers ---------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import BooleanFalse, BooleanTrue
 
 from kanegen.graph.nodes import SAME_NAME, Graph, Node
+from kanegen.graph.piecewise import cover_of, spline_of, within
 
 
 class Lowerer(Protocol):
@@ -124,13 +125,24 @@ def _real_part(lowering: Lowerer, expr: Any) -> Node:
 
 
 def _piecewise(lowering: Lowerer, expr: Any) -> Node:
-    *branches, (value, condition) = expr.args
-    if not (isinstance(condition, BooleanTrue) or (branches and _exhausts(branches[-1][1], condition))):
+    *branches, (_, condition) = expr.args
+    if isinstance(condition, BooleanTrue) or (branches and _exhausts(branches[-1][1], condition)):
+        return _selected(lowering, expr.args, {})
+    cover = cover_of(expr)
+    if cover is None or not (branches or expr.args[0][0].has(cover.argument)):
         message = f"{expr} has no value where none of its conditions holds; end it with a branch (value, True)"
         raise UnsupportedError(expr, message)
-    result = lowering.visit(value)
-    for value, condition in reversed(branches):
-        result = lowering.graph.select(lowering.visit(condition), lowering.visit(value), result)
+    spline = spline_of(expr, cover)
+    return _selected(lowering, expr.args, {cover.argument: within(cover)}) if spline is None else lowering.visit(spline)
+
+
+def _selected(lowering: Lowerer, branches: Any, inside: dict[Any, Any]) -> Node:
+    """The value of the first branch whose condition holds, else of the last; ``inside`` replaces what is tested."""
+    *others, (last, _) = branches
+    result = lowering.visit(last if others else last.xreplace(inside))
+    for value, condition in reversed(others):
+        chosen = lowering.visit(condition.xreplace(inside))
+        result = lowering.graph.select(chosen, lowering.visit(value), result)
     return result
 
 

@@ -99,6 +99,8 @@ class Graph:
         # One table per operation, from the operands to the node: the key is the tuple the node keeps anyway.
         self._tables: defaultdict[Any, dict[tuple[Any, ...], Node]] = defaultdict(dict)
         self.nodes: list[Node] = []
+        self.limited: list[Node] = []
+        """Calls of functions with a domain (:mod:`kanegen.graph.domains`)."""
         self.zero = self.const(0)
         self.one = self.const(1)
 
@@ -376,7 +378,10 @@ class Graph:
 
     def call(self, function: Function | Spline, *args: Node) -> Node:
         """A user's function or spline of the arguments (see :mod:`kanegen.graph.functions`)."""
-        return self._intern("call", args, function)
+        count, node = len(self.nodes), self._intern("call", args, function)
+        if len(self.nodes) > count and any(function.domains):
+            self.limited.append(node)
+        return node
 
     def sum(self, terms: Iterable[Node]) -> Node:
         total = self.zero

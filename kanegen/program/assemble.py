@@ -30,6 +30,7 @@ from kanegen.program.functions.feedback import needed_by_laws
 from kanegen.program.functions.momentum_form import add_momentum_form
 from kanegen.program.functions.right_sides import RIGHT_SIDES, right_hand_side
 from kanegen.program.functions.switches import add_switches
+from kanegen.program.functions.tables import add_tables
 from kanegen.program.kernels import KERNELS
 from kanegen.program.options import BuildOptions, Scope
 from kanegen.program.passes.count import KERNEL_WEIGHT, cost_estimate, latency, operation_count
@@ -83,7 +84,8 @@ def assemble(
     reasons |= {spec.name: reason_against(functions, spec, form) for spec in others}
     unavailable = tuple((name, reason) for name, reason in reasons.items() if reason is not None)
     deferred = tuple(each for name in later if reasons[name] is None for each in _members(functions, SPECS[name]))
-    program = replace(program_of(functions), switches=table, unavailable=unavailable, deferred=deferred)
+    tables = add_tables(functions)
+    program = replace(program_of(functions), switches=table, tables=tables, unavailable=unavailable, deferred=deferred)
     return hoist(program), form
 
 
@@ -132,8 +134,8 @@ def _apart(equations: Equations, options: BuildOptions, form: str) -> Program:
             right_hand_side(functions, stabilized=True)
     for name in dict.fromkeys((*options.functions, *counting)):
         _add(functions, SPECS[name], form)
-    table = add_switches(functions)
-    return hoist(replace(program_of(functions), contacts=(), events=(), switches=table))
+    table, tables = add_switches(functions), add_tables(functions)
+    return hoist(replace(program_of(functions), contacts=(), events=(), switches=table, tables=tables))
 
 
 def speed_form(equations: Equations) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from kanegen.codes import Status
 from kanegen.derivation.algebra import PIVOT_THRESHOLD, SINGULAR_LIMIT
 from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.derivation.equations import Equations, Quantity
@@ -15,11 +16,14 @@ from kanegen.derivation.inertia.elimination import ROW_THRESHOLD
 from kanegen.derivation.sensitivities import Sensitivities
 from kanegen.forms import FORMS
 from kanegen.graph import Graph, Node, reachable, substitute
+from kanegen.graph.domains import Requirement, requirements
+from kanegen.graph.functions import Domain
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
 from kanegen.program.catalogue import Entry
 from kanegen.program.kernels import KERNELS
-from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Step, Store, Wording
+from kanegen.program.passes.lower import ARGUMENTS
+from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Step, Store, Wording, roots_of
 
 Source: TypeAlias = "Sequence[Node | None] | Function | str"
 """The source of a kernel argument: nodes (None is not stored), a function, or the name of an array."""
@@ -124,6 +128,11 @@ def contain_accelerations(nodes: Iterable[Node]) -> bool:
     return any(node.op == "input" and node.payload[0] == "udot" for node in reachable(nodes))
 
 
+def _reads_work(node: Node) -> bool:
+    """Return whether a node depends on a work array, which steps change."""
+    return any(x.op == "input" and x.payload[0] not in ARGUMENTS for x in reachable([node]))
+
+
 def stores(array: str, values: Sequence[Node | None]) -> tuple[Store[Node], ...]:
     return tuple(Store(array, i, value) for i, value in enumerate(values) if value is not None)
 
@@ -149,6 +158,7 @@ class Functions:
     ``form``: the form of the right-hand side. ``catalogue``: the entries that build the functions which other functions
     evaluate; functions that are not in ``public`` are internal. ``make_rates(stabilized)``, set by who assembles the
     program, adds the right-hand side if a function needs the accelerations and it is not there.
+    ``requirements``: those of all functions on the arguments of tables, by condition.
     """
 
     def __init__(
@@ -166,6 +176,7 @@ class Functions:
         self.any_rank = FORMS[form].any_rank
         self.stabilizable = bool(equations.gain_names)
         self.known: dict[str, Function] = {}
+        self.requirements: dict[Node, Requirement] = {}
         self.make_rates: Callable[[bool], Function] | None = None
 
     @property
@@ -187,13 +198,29 @@ class Functions:
         """Return a fragment without steps."""
         return Fragment(self.graph)
 
-    def add(self, name: str, fragment: Fragment, summary: str, internal: bool = False) -> Function:
+    def add(
+        self, name: str, fragment: Fragment, summary: str, internal: bool = False, anywhere: bool = False
+    ) -> Function:
+        """Add a function; ``anywhere``: also where arguments of tables are beyond the ends."""
         steps = tuple(
             replace(step, reason=_reason(step.condition, self.equations)) if isinstance(step, Guard | Check) else step
             for step in fragment.steps
         )
+        steps = steps if anywhere else tuple(self._within_tables(steps))
         self.known[name] = Function(name, fragment.shape, steps, dict(fragment.arrays), summary, internal)
         return self.known[name]
+
+    def _within_tables(self, steps: Iterable[Step]) -> Iterator[Step]:
+        """Yield the steps, and before each of them what it requires of the arguments of tables."""
+        tested: set[Node] = set()
+        for step in steps:
+            for need in requirements(roots_of(step)):
+                if need.condition not in tested:
+                    if not _reads_work(need.condition):
+                        tested.add(need.condition)
+                        self.requirements[need.condition] = need
+                    yield Guard(need.condition, None, _inside(need.domain), Status.OUTSIDE_TABLE)
+            yield step
 
     def function(self, name: str) -> Function:
         """Return a function of the catalogue for another function to evaluate; build it on the first call."""
@@ -278,6 +305,11 @@ class FunctionSpec(Entry):
     make: Maker | None = None
     members: Members | None = None
     requires: Reason = lambda f: None
+
+
+def _inside(domain: Domain) -> Wording:
+    """Describe a condition on the argument of a table in words."""
+    return (f"the argument of {domain.label} is between {domain.lowest!r} and {domain.highest!r}",)
 
 
 def _reason(condition: Node, equations: Equations) -> Wording:

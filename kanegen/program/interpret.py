@@ -52,8 +52,10 @@ def _run(program: Program, function: Function, values: dict[str, Any], context: 
                 return status, arrays["out"]
             result = max(result, status)
         elif not context.holds(evaluate([step.condition], arrays, context)[0]):
-            if isinstance(step, Check) or step.otherwise is None:
+            if isinstance(step, Check):
                 return Status.SINGULAR, arrays["out"]
+            if step.otherwise is None:
+                return step.status, arrays["out"]
             return _run(program, program.function(step.otherwise), values, context)
     return result, arrays["out"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Generic, TypeAlias, TypeVar
 
-from kanegen.codes import Paradox, SwitchShape
+from kanegen.codes import Paradox, Status, SwitchShape
 from kanegen.graph.nodes import Graph, Node
 from kanegen.precision import DOUBLE, Precision
 
@@ -56,12 +56,13 @@ Wording: TypeAlias = tuple[str | float, ...]
 class Guard(Generic[Operand]):
     """If ``condition`` is false (zero or NaN), evaluate the function ``otherwise`` in place of the remaining steps.
 
-    If ``otherwise`` is None, the function returns the status SINGULAR. ``reason`` describes the condition in words.
+    If ``otherwise`` is None, the function returns ``status``. ``reason`` describes the condition in words.
     """
 
     condition: Operand
     otherwise: str | None
     reason: Wording = ()
+    status: Status = Status.SINGULAR
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,13 @@ class Check(Generic[Operand]):
 Step: TypeAlias = "Block | Call | Guard[Node] | Invoke | Check[Node]"
 
 
+def roots_of(step: Step) -> list[Node]:
+    """Return the stored values of a step, or its condition."""
+    if isinstance(step, Block):
+        return [store.value for store in step.stores]
+    return [step.condition] if isinstance(step, Guard | Check) else []
+
+
 @dataclass(frozen=True, eq=False)
 class Function:
     """One function of the generated code, compared by identity.
@@ -104,13 +112,7 @@ class Function:
     @property
     def roots(self) -> list[Node]:
         """Stored values and conditions, in the order of the steps."""
-        nodes: list[Node] = []
-        for step in self.steps:
-            if isinstance(step, Block):
-                nodes.extend(store.value for store in step.stores)
-            elif isinstance(step, Guard | Check):
-                nodes.append(step.condition)
-        return nodes
+        return [node for step in self.steps for node in roots_of(step)]
 
     def with_roots(self, roots: Sequence[Node]) -> Function:
         """The same steps with other nodes, in the order of `roots`."""
@@ -194,6 +196,15 @@ class SwitchEntry:
 
 
 @dataclass(frozen=True)
+class TableEntry:
+    """One argument of a table for the runtime (``kg_table_info``), with the interval in which the table has values."""
+
+    label: str
+    lowest: float
+    highest: float
+
+
+@dataclass(frozen=True)
 class Program:
     """All functions of one model over one graph, and the constants that ``prepare`` stores in the array ``c``.
 
@@ -210,6 +221,7 @@ class Program:
     contacts: tuple[ContactEntry, ...] = ()
     events: tuple[EventEntry, ...] = ()
     switches: tuple[SwitchEntry, ...] = ()
+    tables: tuple[TableEntry, ...] = ()
     unavailable: tuple[tuple[str, str], ...] = ()
     deferred: tuple[str, ...] = ()
     precision: Precision = DOUBLE

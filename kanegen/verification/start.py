@@ -48,8 +48,8 @@ def draw_states(equations: Equations, count: int, seed: int, start: Mapping[str,
             return tuple(drawn)
     raise VerificationError(
         f"only {len(drawn)} of {count} random states of {equations.model.name!r} are regular (finite, condition number "
-        f"below {CONDITION:g}); pass start=, a state in whose neighborhood the model is defined, or seed=, or check "
-        f"the model for redundant constraints and massless speeds"
+        f"below {CONDITION:g}, inside of splines); pass start=, a state in whose neighborhood the model is defined, or "
+        "seed=, or check the model for redundant constraints and massless speeds"
     )
 
 

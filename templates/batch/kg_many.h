@@ -314,7 +314,7 @@ static void kg_group_trial(const kg_ode *ode) {
   failed = g->failed;
   finite = kg_is_finite(squared) & (failed == 0);
   accepted = g->active & finite & (squared <= KG_C(1.0));
-  fatal = (failed != 0) & (failed != KG_SINGULAR);
+  fatal = (failed != 0) & (failed != KG_SINGULAR) & (failed != KG_OUTSIDE_TABLE);
   if (m->n_eval > 0) {
     g->failed = KG_ALL(0);
     kg_group_output(ode, t_new, h, accepted);

@@ -15,38 +15,69 @@
 
 enum { FMU_DONE, FMU_WARNING, FMU_DISCARDED, FMU_ERROR };
 
-/* Sends a message to the importer and returns FMU_ERROR. */
-static inline int fmu_fail(fmu_instance *instance, const char *format, ...) {
+/* Sends a message to the importer and returns `result`. */
+static inline int fmu_tell(fmu_instance *instance, int result, const char *format, va_list arguments) {
   char message[600];
-  va_list arguments;
-  va_start(arguments, format);
   vsnprintf(message, sizeof message, format, arguments);
-  va_end(arguments);
   for (char *c = message; *c; ++c) {
     *c = *c == '%' ? '/' : *c; /* importers may read the message as a format */
   }
   if (instance->log) {
-    instance->log(instance->callbacks, instance->name, FMU_ERROR, "logStatusError", message);
+    const char *category = result == FMU_DISCARDED ? "logStatusDiscard" : "logStatusError";
+    instance->log(instance->callbacks, instance->name, result, category, message);
   }
+  return result;
+}
+
+/* Sends a message to the importer and returns FMU_ERROR. */
+static inline int fmu_fail(fmu_instance *instance, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  (void)fmu_tell(instance, FMU_ERROR, format, arguments);
+  va_end(arguments);
   return FMU_ERROR;
+}
+
+/* The same for a state of the importer at which it is to shorten its step. */
+static inline int fmu_discard(fmu_instance *instance, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  (void)fmu_tell(instance, FMU_DISCARDED, format, arguments);
+  va_end(arguments);
+  return FMU_DISCARDED;
+}
+
+/* The contact, event or table that an outcome is about, or nothing. */
+static inline const char *fmu_culprit(fmu_data *d, int reason) {
+  int table;
+#if FMU_EVENTS
+  if (d->hybrid.culprit >= 0 && d->hybrid.contacts.model) {
+    return d->model->contacts[d->hybrid.culprit].name;
+  }
+  if (d->hybrid.culprit_event >= 0 && d->hybrid.contacts.model) {
+    return d->model->events[d->hybrid.culprit_event].name;
+  }
+#endif
+  if (reason != KG_OUTSIDE_TABLE || fmu_fill_inputs(d, d->t, d->y, d->y, d->r) < 0) {
+    return "";
+  }
+  table = kg_outside_table(d->model, d->t, d->y, d->y + d->model->n_q, d->r, d->p, d->work, d->jacobian);
+  return table < 0 ? "" : d->model->tables[table].label;
 }
 
 /* The result of a call whose status or outcome is this one. */
 static inline int fmu_result(fmu_instance *instance, int status, const char *what) {
-  const fmu_data *d = instance->data;
-  const char *culprit = "";
+  fmu_data *d = instance->data;
+  const int reason = fmu_reason(d, status);
+  const char *format = "%s at t = %g: %s%s%s", *culprit;
   if (status >= 0) {
     return FMU_DONE;
   }
-#if FMU_EVENTS
-  if (d->hybrid.culprit >= 0 && d->hybrid.contacts.model) {
-    culprit = d->model->contacts[d->hybrid.culprit].name;
-  } else if (d->hybrid.culprit_event >= 0 && d->hybrid.contacts.model) {
-    culprit = d->model->events[d->hybrid.culprit_event].name;
+  culprit = fmu_culprit(d, reason);
+  if (reason == KG_OUTSIDE_TABLE && !d->cosimulation) {
+    return fmu_discard(instance, format, what, (double)d->t, culprit, *culprit ? ": " : "", kg_status_message(reason));
   }
-#endif
-  return fmu_fail(instance, "%s at t = %g: %s%s%s", what, (double)d->t, culprit, *culprit ? ": " : "",
-                  kg_status_message(fmu_reason(d, status)));
+  return fmu_fail(instance, format, what, (double)d->t, culprit, *culprit ? ": " : "", kg_status_message(reason));
 }
 
 static inline int fmu_access(fmu_instance *instance, int status, unsigned reference, const char *what) {

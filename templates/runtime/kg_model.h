@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define KG_ABI 3
+#define KG_ABI 4
 
 /* One compiled function of the model: out = f(t, q, u, r; p). q: n_q, u: n_u, r: n_r inputs, then n_hidden hidden ones
  * (kg_model); p: n_prepared values filled by prepare(); work: `work` values of scratch; out: rows values (cols == 0) or
@@ -68,6 +68,14 @@ typedef struct {
   const kg_real *levels; /* ascending */
 } kg_switch_info;
 
+/* An argument of a table that has values between two numbers. The function `tables` has a row for each: the argument, and
+ * whether it is inside of the table, or the table is not needed at this state. */
+typedef struct {
+  const char *label; /* "the spline 'lift'" */
+  kg_real lowest;
+  kg_real highest;
+} kg_table_info;
+
 typedef struct {
   int abi; /* KG_ABI of the generator */
   const char *name;
@@ -93,6 +101,8 @@ typedef struct {
   const kg_event_info *events;
   int n_switches;
   const kg_switch_info *switches;
+  int n_tables;
+  const kg_table_info *tables;
 } kg_model;
 
 const kg_model *kg_get_model(void);
@@ -105,6 +115,32 @@ static inline const kg_function *kg_find_function(const kg_model *model, const c
     }
   }
   return NULL;
+}
+
+/* The table to name after KG_OUTSIDE_TABLE: the first one that this state needs beyond its ends, else the one whose
+ * argument is nearest to an end, which the motion leaves; -1: there is none. work: scratch of the function `tables`;
+ * rows: 2 * n_tables values, which it writes. */
+static inline int kg_outside_table(const kg_model *model, kg_real t, const kg_real *q, const kg_real *u,
+                                   const kg_real *r, const kg_real *p, kg_real *work, kg_real *rows) {
+  const kg_function *tables = kg_find_function(model, "tables");
+  kg_real least = KG_C(1.0);
+  int found = -1;
+  if (tables == NULL || tables->evaluate(t, q, u, r, p, work, rows) < 0) {
+    return -1;
+  }
+  for (int i = 0; i < model->n_tables; ++i) {
+    const kg_table_info *table = model->tables + i;
+    const kg_real x = rows[2 * i], rest = KG_MIN(x - table->lowest, table->highest - x);
+    const kg_real part = rest / (table->highest - table->lowest);
+    if (rows[2 * i + 1] == KG_C(0.0)) {
+      return i;
+    }
+    if (part < least) {
+      least = part;
+      found = i;
+    }
+  }
+  return found;
 }
 
 /* The number of additional states s. A model with states has the state y = (q, u, s); `rhs` evaluates (q', u', s'), and

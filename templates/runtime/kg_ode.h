@@ -12,7 +12,8 @@ extern "C" {
 #endif
 
 /* y' = rhs(t, y). `rhs` writes n values to dydt and returns KG_OK, KG_REPARTITIONED, or a negative status. After
- * KG_SINGULAR inside a trial step adaptive methods reduce the step; any other negative status stops at once. */
+ * KG_SINGULAR or KG_OUTSIDE_TABLE inside a trial step adaptive methods reduce the step; any other negative status stops
+ * at once. */
 typedef struct {
   int n;
   int (*rhs)(void *context, kg_real t, const kg_real *y, kg_real *dydt);

@@ -157,7 +157,8 @@ static inline kg_real kg_stepper_resize(const kg_stepper *s, kg_real size, kg_re
 
 /* Whether a trial step with this result must be repeated with a smaller size; other failures end the run. */
 static inline int kg_stepper_rejects(const kg_stepper *s, int status, kg_real squared) {
-  return status == KG_OK ? !(squared <= KG_C(1.0)) : status != KG_RHS_FAILED || s->rhs_status == KG_SINGULAR;
+  const int is_left = s->rhs_status == KG_SINGULAR || s->rhs_status == KG_OUTSIDE_TABLE;
+  return status == KG_OK ? !(squared <= KG_C(1.0)) : status != KG_RHS_FAILED || is_left;
 }
 
 /* Counts the rejection of a trial step of magnitude `size` with this result. Returns the reason, and in `next` the

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from messages import raises
 from scipy.interpolate import CubicSpline
 
-from kanegen.errors import DerivationError, ModelError
+from kanegen.errors import DerivationError, ModelError, SolveError
 from kanegen.graph.functions import Function, Spline
 from kanegen.model import Baumgarte
 
@@ -61,7 +61,8 @@ def test_function_problems():
 @given(st.lists(st.floats(-5, 5), min_size=4, max_size=9), st.floats(-1.5, 10.5))
 def test_cubic_spline_is_scipys_with_derivatives(ordinates, at):
     abscissae = np.linspace(0.0, 8.0, len(ordinates)) ** 1.1
-    spline, reference = Spline(abscissae, ordinates), CubicSpline(abscissae, ordinates)
+    spline = Spline(abscissae, ordinates, extrapolate="polynomial")
+    reference = CubicSpline(abscissae, ordinates)
     for order in range(4):
         assert spline.derivative(order).python(at) == pytest.approx(float(reference(at, order)), abs=1e-8)
     grid = np.linspace(-1.0, 12.0, 7)
@@ -74,7 +75,7 @@ def test_spline_kinds():
     natural = Spline(*points, kind="natural")
     assert natural.derivative(2).python(0.0) == pytest.approx(0.0, abs=1e-12)
     assert natural.derivative(2).python(4.0) == pytest.approx(0.0, abs=1e-12)
-    linear = Spline(*points, kind="linear", name="ramp")
+    linear = Spline(*points, kind="linear", name="ramp", extrapolate="polynomial")
     assert linear.python(2.0) == pytest.approx(1.0, rel=1e-15)
     assert linear.python(5.0) == pytest.approx(10.0, rel=1e-15)
     assert linear.derivative().python(np.array([0.5, 2.0])) == pytest.approx([1.0, -1.0], rel=1e-15)
@@ -98,11 +99,36 @@ def test_spline_in_sympy():
         ([0, "a"], [0, 1], {}, ("numbers",)),
         ([0, 1], [0, 1], {"kind": "wild"}, ("'wild'", "'cubic'", "'natural'", "'linear'")),
         ([0, 1], [0, 1], {"name": ""}, ("name", "''")),
+        ([0, 1], [0, 1], {"extrapolate": "zero"}, ("'zero'", "'error'", "'constant'", "'polynomial'")),
     ],
 )
 def test_spline_problems(x_points, y_points, options, names):
     with raises(ModelError, *names):
         Spline(x_points, y_points, **options)
+
+
+@pytest.mark.parametrize("kind", ["cubic", "natural", "linear"])
+def test_a_spline_is_constant_beyond_its_points(kind):
+    points = [0.0, 1.0, 3.0, 4.0], [1.0, 2.0, 0.0, 5.0]
+    held, inside = (Spline(*points, kind=kind, extrapolate=way) for way in ("constant", "polynomial"))
+    grid = np.linspace(0.0, 3.999, 50)
+    for order in range(3):
+        np.testing.assert_array_equal(held.derivative(order).python(grid), inside.derivative(order).python(grid))
+        beyond = held.derivative(order).python(np.array([-300.0, -1e-9, 4.0, 4.5, 1e6]))
+        np.testing.assert_array_equal(beyond, [1.0, 1.0, 5.0, 5.0, 5.0] if order == 0 else np.zeros(5))
+
+
+def test_a_spline_has_no_value_beyond_its_points():
+    """It continued its last cubic: 1 became -194."""
+    spline = Spline([0.0, 1.0, 2.0, 4.0], [0.0, 1.0, 0.0, 1.0], name="lift")
+    assert spline.python(4.0) == pytest.approx(1.0)
+    assert spline.python(np.array([0.0, -3e-9, 4.0 + 3e-9])) == pytest.approx([0.0, 0.0, 1.0], abs=1e-7)
+    for function in (spline, spline.derivative(), spline.derivative(2)):
+        for outside in (4.1, -0.5, np.array([1.0, 4.1])):
+            with raises(SolveError, "spline 'lift'", "from 0 to 4"):
+                function.python(outside)
+    with raises(SolveError, "'lift' is 9.5"):
+        sm.lambdify(x, spline(x) + x)(9.5)
 
 
 @pytest.mark.parametrize("name", ["", "a\0b", "a\ud800", 3])

@@ -28,7 +28,9 @@ _FEW_PASSES = (
 
 _INSTALL_ADVICE = (
     "Install one (Debian and Ubuntu: apt install gcc libc6-dev; Fedora: dnf install gcc; macOS: xcode-select "
-    "--install; conda: conda install c-compiler), or set the environment variable CC to the one to use."
+    "--install; conda: conda install c-compiler), or set the environment variable CC to the one to use. Models without "
+    'contacts and events also run without a compiler, slowly: kg.build(model, backend="interpreted"), and '
+    "--backend interpreted for kanegen build, run and report."
 )
 
 KERNEL_FLAGS: Final = ("-std=c99", "-O3", "-march=native", "-fno-tree-slp-vectorize")

@@ -37,6 +37,12 @@ FLAGS: Final = {
 }
 """Capabilities of both kinds of simulation, by version."""
 
+LOG_CATEGORIES: Final = {
+    "logStatusError": "errors and their reasons",
+    "logStatusDiscard": "states beyond the ends of a table: the importer is to shorten its step",
+}
+"""The categories of messages."""
+
 
 @dataclass(frozen=True)
 class Fmu:
@@ -74,12 +80,10 @@ def model_description(fmu: Fmu) -> bytes:
     _interfaces(root, fmu)
     _units(root, fmu.table.variables)
     _types(root, fmu)
-    if fmu.options.fmi == "2.0":
-        categories = SubElement(root, "LogCategories")
-        SubElement(categories, "Category", name="logStatusError")
-    else:
-        categories = SubElement(root, "LogCategories")
-        SubElement(categories, "Category", name="logStatusError", description="errors and their reasons")
+    categories = SubElement(root, "LogCategories")
+    for name, meaning in LOG_CATEGORIES.items():
+        described = {} if fmu.options.fmi == "2.0" else {"description": meaning}
+        SubElement(categories, "Category", {"name": name, **described})
     SubElement(
         root,
         "DefaultExperiment",

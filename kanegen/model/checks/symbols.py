@@ -10,6 +10,7 @@ import sympy
 from sympy.physics.mechanics import RigidBody
 from sympy.physics.vector import dynamicsymbols
 
+from kanegen.graph.lower import DELAYS
 from kanegen.model.contacts import is_multiplier
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import (
@@ -185,7 +186,9 @@ def _unknown(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]
             advice = f"add it to coordinates, speeds, inputs or states{_hint(name, map(symbol_name, kinds))}"
             yield f"{name} {where} is neither a coordinate, a speed, an input nor a state: {advice}"
         else:
+            known = {getattr(symbol, "func", None) for symbol in kinds}
             advice = "expected a kg.Function or kg.Spline, which can be evaluated"
+            advice = DELAYS if getattr(base, "func", None) in known else advice
             yield f"{base} {where} is an undefined function of something other than time: {advice}"
 
 

@@ -167,7 +167,8 @@ class _Scheduler:
             return Section(step.title, tuple(self._block(step)))
         if isinstance(step, Guard):
             condition = self._lowered[step.condition]
-            return Section("", (*self._evaluate(condition), Guard(condition, step.otherwise, step.reason)))
+            guard = Guard(condition, step.otherwise, step.reason, step.status)
+            return Section("", (*self._evaluate(condition), guard))
         if isinstance(step, Check):
             condition = self._lowered[step.condition]
             return Section("", (*self._evaluate(condition), Check(condition, step.reason)))

@@ -16,6 +16,7 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import DerivationError, SolveError
 from kanegen.graph import Graph, Lowering, Spline, Tangent, evaluate, numpy_context
+from kanegen.graph.domains import requirements
 from kanegen.solve.values import by_name, number, real_array
 
 DEGREE: Final = 5
@@ -162,6 +163,8 @@ def _expression(expression: Any, what: str, parameters: Mapping[str, float | Non
     nodes = (node, rate(node), rate(rate(node)))
 
     def evaluate_at(times: Array, k: int) -> Array:
+        for need in requirements([nodes[k]]):
+            need.domain.require(evaluate([need.argument], {"t": [times]}, numpy_context())[0])
         with np.errstate(all="ignore"):  # sampled_path checks that the values are finite
             (values,) = evaluate([nodes[k]], {"t": [times]}, numpy_context())
         return np.broadcast_to(np.asarray(values, dtype=np.float64), times.shape)

@@ -52,6 +52,9 @@ class LaneWork:
                 results.reasons[row] = runs.complaint(row)
             elif status == cause and runs.reduction is not None:
                 results.reasons[row] = f"{runs.reduction.name!r}, which is reduced, is not finite at an accepted step"
+            elif cause == Status.OUTSIDE_TABLE and status == Outcome.RIGHT_HAND_SIDE_FAILED.code:
+                results.status[row] = Outcome.OUTSIDE_TABLE.code
+                results.reasons[row] = runs.complaint(row)
             else:
                 code = cause if status == Outcome.RIGHT_HAND_SIDE_FAILED.code else status
                 message = next(known.message for known in Status if known == code)

@@ -54,11 +54,11 @@ class Runs:
         )
 
     def complaint(self, row: int) -> str:
-        """Why `integrate` refuses the start of a motion."""
+        """Why `integrate` refuses the start of a motion, or does not reach its end."""
         try:
             self.integrate(row)
         except SolveError as error:
-            return str(error)
+            return str(error).removesuffix(KEPT)
         return "the motion cannot start"
 
 

@@ -12,6 +12,7 @@ from kanegen.errors import SolveError
 from kanegen.solve.contacts import hybrid_records
 from kanegen.solve.run.options import Options
 from kanegen.solve.run.problem import Problem
+from kanegen.solve.run.tables import left_table
 from kanegen.solve.solution import (
     ContactHistory,
     Dense,
@@ -44,10 +45,14 @@ class RunFields:
 
     @property
     def status(self) -> Outcome:
-        return Outcome.from_code(self._result.status)
+        result = self._result
+        outside = Status.OUTSIDE_TABLE in (result.status, result.rhs_status)
+        return Outcome.OUTSIDE_TABLE if outside else Outcome.from_code(result.status)
 
     @property
     def message(self) -> str:
+        if self.status is Outcome.OUTSIDE_TABLE:
+            return left_table(self._problem, self.last, self._span) or self.status.advice
         conflict = self._result.conflict
         return str(self._result.message) if conflict is None else conflict_message(self._module, conflict)
 

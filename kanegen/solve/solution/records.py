@@ -29,6 +29,7 @@ class Outcome(Enum):
     TOO_MANY_STEPS = ("too many steps", Status.TOO_MANY_STEPS)
     NOT_FINITE = ("not finite", Status.NOT_FINITE)
     RIGHT_HAND_SIDE_FAILED = ("right-hand side failed", Status.RHS_FAILED)
+    OUTSIDE_TABLE = ("outside a table", Status.OUTSIDE_TABLE)
     INCONSISTENT = ("constraints cannot be satisfied", Status.INCONSISTENT)
     NO_MODE = ("no consistent contact mode", Status.NO_MODE)
     SEVERAL_MODES = ("several consistent contact modes", Status.SEVERAL_MODES)

@@ -115,6 +115,8 @@ static const kg_model model = {
     /* events       */ NULL,
     /* n_switches   */ 0,
     /* switches     */ NULL,
+    /* n_tables     */ 0,
+    /* tables       */ NULL,
 };
 
 const kg_model *kg_get_model(void)

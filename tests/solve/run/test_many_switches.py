@@ -53,7 +53,7 @@ FORCES: dict[str, tuple[sm.Expr, Callable[[float, float], Any], Callable[[float]
         ],
     ),
     "spline": (
-        kg.Spline(KNOTS, HEIGHTS, kind="linear", name="f")(t - a) * b * 10,
+        kg.Spline(KNOTS, HEIGHTS, kind="linear", name="f", extrapolate="constant")(t - a) * b * 10,
         lambda time, start: np.interp(time - start, KNOTS, HEIGHTS),
         lambda start: list(KNOTS + start),
     ),
