@@ -140,6 +140,7 @@ cdef extern from "module_steppers.h" nogil:
         double *dense
         int rhs_status
     double kg_stepper_time_difference(const kg_stepper *) noexcept nogil
+    double kg_stepper_difference(const kg_stepper *, int, double) noexcept nogil
     const char *kg_module_method_name(int)
     bint kg_module_method_is_implicit(int)
     bint kg_module_method_is_adaptive(int)

@@ -1,8 +1,5 @@
 # The derivatives of a right-hand side that an implicit method needs, assembled from the compiled Jacobians.
 
-from libc.math cimport fabs, sqrt
-
-
 cdef struct Slopes:
     const kg_function *in_q
     const kg_function *in_u
@@ -139,13 +136,11 @@ cdef int _add_laws(Evaluation *e, double t, const double *y, int n, double *J, d
 cdef int _add_feedback(Evaluation *e, double t, const double *y, const double *dydt, int n, double *J) noexcept nogil:
     """Add df/dr dr/dy to J, as difference quotients in the inputs r of the disturbed states."""
     cdef Slopes *s = <Slopes *>e.slopes
-    cdef double step
     cdef int status = KG_OK
     cdef int i, k
     memcpy(s.state, y, n * sizeof(double))
     for k in range(n):
-        step = sqrt(2.2e-16 * max(1e-5, fabs(y[k])))
-        s.state[k] = y[k] + step
+        s.state[k] = y[k] + kg_stepper_difference(s.stepper, k, y[k])
         status = _inputs_at(e, t, s.state)
         if status >= 0:
             if N_S:

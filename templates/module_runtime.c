@@ -108,6 +108,5 @@ int kg_module_hybrid_forces(kg_hybrid *hybrid, const int *modes, const kg_real *
   return status;
 }
 
-
 int kg_module_hybrid_mode(const kg_hybrid *hybrid, int contact) { return kg_contacts_code(&hybrid->contacts, contact); }
 {% endif %}

@@ -217,8 +217,8 @@ static inline int kg_finder_start(kg_finder *f, const kg_stepper *s) {
 }
 
 /* Whether a guard, which had the value `from` this fraction of the last step ago, approaches zero. KG_NEAR: it is so
- * close that it touches zero if it turns here, within a unit, or within what it changes by when t moves by its rounding.
- * Not one that has been next to zero all the time. */
+ * close that it touches zero if it turns here, within a unit, or within what it changes by when t moves by its
+ * rounding. Not one that has been next to zero all the time. */
 static inline int kg_finder_nears(const kg_finder *f, const kg_stepper *s, int i, kg_real from, kg_real fraction) {
   const kg_real value = KG_ABS(f->g[i]), zero = KG_MAX(f->units[i], kg_finder_noise(f, i));
   const kg_real time = fraction * KG_ABS(s->h), blur = KG_FINDER_ROUNDING * KG_ABS(s->t) * KG_ABS(from - f->g[i]);

@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 /* Number of consecutive events without progress that counts as chattering. An event makes no progress if it follows
- * after less than this fraction of the run (or of so many longest steps, if the run is longer), or, without a jump, after less than a fraction of the longest step in which
- * the guard moved by at most so many units of tolerance. */
+ * after less than this fraction of the run (or of so many longest steps, if the run is longer), or, without a jump,
+ * after less than a fraction of the longest step in which the guard moved by at most so many units of tolerance. */
 #define KG_IDLE_EVENTS 200
 #define KG_IDLE_PROGRESS KG_BY_PRECISION(1e-10, 1e-6)
 #define KG_IDLE_SPAN KG_C(1e4)

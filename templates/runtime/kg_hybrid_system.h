@@ -202,8 +202,7 @@ static inline int kg_hybrid_difference(kg_hybrid *h, kg_real t, const kg_real *y
                                        kg_real *quotient) {
   const int n = kg_hybrid_size(h);
   const kg_real moved = component < 0 ? t + kg_stepper_time_difference(h->stepper) : t;
-  const kg_real size = component < 0 ? KG_C(0.0) : KG_MAX(KG_ABS(y[component]), KG_C(1e-5));
-  const kg_real step = component < 0 ? moved - t : KG_SQRT(KG_EPSILON * size);
+  const kg_real step = component < 0 ? moved - t : kg_stepper_difference(h->stepper, component, y[component]);
   int status;
   memcpy(h->state, y, (size_t)n * sizeof *y);
   if (component >= 0) {

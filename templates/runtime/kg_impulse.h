@@ -2,9 +2,9 @@
  *
  *   M (u+ - u-) = I + psi_u(u+)^T Lambda,  psi(q, u+, t) = 0,
  *
- * where M is Q, less dF/du' of loads that depend on accelerations, and psi are the rows at velocity level (phi' of the holonomic ones); rows at acceleration level require J (u+ - u-)
- * = 0. Bajodah (2003), chapter 6. For rows linear in the speeds that satisfied them before this is one solve; rows
- * nonlinear in them take Newton's method on both equations.
+ * where M is Q, less dF/du' of loads that depend on accelerations, and psi are the rows at velocity level (phi' of the
+ * holonomic ones); rows at acceleration level require J (u+ - u-) = 0. Bajodah (2003), chapter 6. For rows linear in the
+ * speeds that satisfied them before this is one solve; rows nonlinear in them take Newton's method on both equations.
  */
 #ifndef KG_IMPULSE_H
 #define KG_IMPULSE_H
@@ -175,9 +175,9 @@ static inline int kg_impulse_regular(kg_impulse_solve *s) {
   return m <= n && (m == 0 || kg_partition(n, m, s->shifted, s->x) == KG_OK);
 }
 
-/* The largest change of a speed by Newton's method, relative to the speed with which it alone has as much kinetic energy
- * as all speeds together, before the impulse or now; without mass, relative to its own size. So units do not matter, nor
- * do speeds near zero. */
+/* The largest change of a speed by Newton's method, relative to the speed with which it alone has as much kinetic
+ * energy as all speeds together, before the impulse or now; without mass, relative to its own size. So units do not
+ * matter, nor do speeds near zero. */
 static inline kg_real kg_impulse_change(const kg_impulse_solve *s, const kg_real *u) {
   const int n = s->rows->n_u;
   kg_real energy = KG_C(0.0), most = KG_C(0.0);

@@ -486,9 +486,9 @@ static inline int kg_moreau_end(kg_moreau *s, int sweeps, const kg_real *y) {
   return (finite != 0) ? result : KG_NOT_FINITE;
 }
 
-/* What a step reads and writes besides the state. p: prepared parameters, scratch: the largest work array of the functions,
- * work: KG_MOREAU_WORK() values. r: n_r values, of which a step reads the inputs of the user, and state_rates the
- * multipliers; impulses: n_rows, those of the last step, zeros at the start. */
+/* What a step reads and writes besides the state. p: prepared parameters, scratch: the largest work array of the
+ * functions, work: KG_MOREAU_WORK() values. r: n_r values, of which a step reads the inputs of the user, and
+ * state_rates the multipliers; impulses: n_rows, those of the last step, zeros at the start. */
 typedef struct {
   const kg_moreau_model *model;
   int sweeps; /* iterations of each solution of the contacts */

@@ -2,15 +2,16 @@
  *
  * With A = D_nn - mu D_nt d <= 0 a slipping contact has no force if its gap would accelerate inwards without one. In
  * the limit of a stiff contact the force grows without bound in a vanishing time: an impact without collision (Lecornu
- * 1905). Its impulses follow from the dynamics of Darboux (1880) and Keller (1986), with the normal impulse in place of
- * time: the normal velocity decreases while friction brakes the slip; when slip has stopped the contact sticks, and its
- * normal velocity returns to zero (F. Genot, B. Brogliato, New results on Painleve paradoxes, Eur. J. Mech. A/Solids 18,
- * 1999). For one contact with one direction of slip this ends in stick, since A <= 0 implies mu >= |D_nt| / D_tt.
+ * 1905). Its impulses follow from the dynamics of Darboux (1880) and Keller (1986), with the normal impulse in place
+ * of time: the normal velocity decreases while friction brakes the slip; when slip has stopped the contact sticks, and
+ * its normal velocity returns to zero (F. Genot, B. Brogliato, New results on Painleve paradoxes, Eur. J. Mech.
+ * A/Solids 18, 1999). For one contact with one direction of slip this ends in stick, since A <= 0 implies mu >= |D_nt|
+ * / D_tt.
  *
  * For several contacts, and in a plane, the law of impact of kg_impact.h gives the impulses, with speeds that differ
- * from the present ones by the accelerations in an infinitesimal time: a step of Moreau's time-stepping in the limit of
- * zero length. With slip along lines it has a solution (M. Anitescu, F. Potra, Nonlinear Dynamics 14, 1997), which is
- * not zero where no finite forces exist, and the same as that of Darboux and Keller for one contact. The impulses
+ * from the present ones by the accelerations in an infinitesimal time: a step of Moreau's time-stepping in the limit
+ * of zero length. With slip along lines it has a solution (M. Anitescu, F. Potra, Nonlinear Dynamics 14, 1997), which
+ * is not zero where no finite forces exist, and the same as that of Darboux and Keller for one contact. The impulses
  * dissipate energy.
  */
 #ifndef KG_PARADOX_H
@@ -26,8 +27,8 @@ extern "C" {
  * coarser than KG_MODES_STABLE: where A vanishes, the impulses of stick are at the limit of friction. */
 #define KG_PARADOX_STEP KG_C(1e-4)
 #define KG_PARADOX_ACCURACY KG_C(0.2)
-/* Impulses are not trivial if they change speeds by more than this fraction of the smallest slip velocity; finite forces
- * change them by about KG_PARADOX_STEP. */
+/* Impulses are not trivial if they change speeds by more than this fraction of the smallest slip velocity; finite
+ * forces change them by about KG_PARADOX_STEP. */
 #define KG_PARADOX_CHANGE KG_C(1e-2)
 
 /* After KG_NO_MODE of kg_contacts_settle(): what happens to the contacts in conflict, KG_PARADOX_.... */

@@ -21,9 +21,10 @@ extern "C" {
 /* Largest numbers of speeds and of rows. */
 #define KG_SMALL_SPEEDS 6
 #define KG_SMALL_ROWS 3
-/* The inverse of Q serves this number of further projections. Then Q is evaluated, and inverted if it has changed by more
- * than KG_SMALL_CHANGE, relative to its diagonal. In a metric that differs from Q by the fraction e, a correction satisfies
- * the rows as well and is longer than the shortest one by the fraction e^2 / 2: a change of 20 % makes it 2 % longer. */
+/* The inverse of Q serves this number of further projections. Then Q is evaluated, and inverted if it has changed by
+ * more than KG_SMALL_CHANGE, relative to its diagonal. In a metric that differs from Q by the fraction e, a correction
+ * satisfies the rows as well and is longer than the shortest one by the fraction e^2 / 2: a change of 20 % makes it 2
+ * % longer. */
 #define KG_SMALL_FURTHER 3
 #define KG_SMALL_CHANGE KG_C(0.05)
 /* Corrections of the code for small sizes; where residuals have larger rounding errors the general code takes over. */
@@ -132,8 +133,8 @@ KG_INLINED int kg_small_inverse(int n, const kg_real *Q, kg_real *inverse) {
   return regular;
 }
 
-/* Evaluates Q, and inverts it if it has changed by more than KG_SMALL_CHANGE. Returns KG_OK, KG_SINGULAR, or the negative
- * status of the function. */
+/* Evaluates Q, and inverts it if it has changed by more than KG_SMALL_CHANGE. Returns KG_OK, KG_SINGULAR, or the
+ * negative status of the function. */
 KG_INLINED int kg_small_metric(int n, const kg_level *l) {
   const kg_real *KG_RESTRICT Q = l->w.Q;
   kg_real *KG_RESTRICT known = l->w.factored;

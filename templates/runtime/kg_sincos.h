@@ -38,8 +38,8 @@ static inline void kg_sincos(int n, const kg_real *KG_RESTRICT x, kg_real *KG_RE
 
 #else
 
-/* With a constant number of angles, vectors stay in registers; stored one by one and loaded as a vector, they would take
- * three times as long. */
+/* With a constant number of angles, vectors stay in registers; stored one by one and loaded as a vector, they would
+ * take three times as long. */
 typedef double kg_pair __attribute__((vector_size(16)));
 typedef long long kg_pair_bits __attribute__((vector_size(16)));
 #ifdef __AVX__

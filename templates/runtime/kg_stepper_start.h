@@ -105,6 +105,13 @@ static inline kg_real kg_stepper_time_difference(const kg_stepper *s) {
   return s->direction * KG_SQRT(KG_EPSILON * s->h_next * KG_MAX(KG_ABS(s->t), s->h_next));
 }
 
+/* A difference in a component of y for slopes: the root of the rounding error of its size, which is at least that at
+ * which its absolute tolerance takes over from the relative one. So its unit does not matter. */
+static inline kg_real kg_stepper_difference(const kg_stepper *s, int component, kg_real value) {
+  const kg_real least = s->options.atol[component] / KG_MAX(s->options.rtol[component], KG_EPSILON);
+  return KG_SQRT(KG_EPSILON) * KG_MAX(KG_MAX(KG_ABS(value), least), KG_TINY);
+}
+
 /* Magnitude of a first step from two evaluations (section II.4, starting step size). */
 static inline kg_real kg_stepper_first_step(kg_stepper *s) {
   const int n = s->ode.n;

@@ -1,9 +1,9 @@
 /* kg_transition.h - carries out the reactions to an event: actions of the user's events, impacts, new modes, records.
  *
- * This is the order: latches are removed and imposed; states are reset; impulses of the user act together with the bilateral constraints;
- * the contacts whose guards fell change their modes; closing contacts and imposed latches have impacts; modes are
- * chosen that agree with the state and its accelerations. If a jump of the speeds changes the sign of other guards,
- * this is the next event at the same time.
+ * This is the order: latches are removed and imposed; states are reset; impulses of the user act together with the
+ * bilateral constraints; the contacts whose guards fell change their modes; closing contacts and imposed latches have
+ * impacts; modes are chosen that agree with the state and its accelerations. If a jump of the speeds changes the sign
+ * of other guards, this is the next event at the same time.
  */
 #ifndef KG_TRANSITION_H
 #define KG_TRANSITION_H

@@ -43,8 +43,8 @@
 #endif
 
 #ifndef KG_REAL_DEFINED
-/* kg_fused: a b + c. With the instructions of x86 it is rounded once, and takes half of the time; kg_sincos.h has the same
- * for vectors. kg_all: a constant as a number of the type that is computed with. */
+/* kg_fused: a b + c. With the instructions of x86 it is rounded once, and takes half of the time; kg_sincos.h has the
+ * same for vectors. kg_all: a constant as a number of the type that is computed with. */
 #if defined(__GNUC__) && defined(__SSE2__) && defined(__FMA__) && !defined(KG_FLOAT)
 #define KG_HAS_FUSED
 static inline kg_real kg_fused(kg_real a, kg_real b, kg_real c) { return __builtin_fma(a, b, c); }

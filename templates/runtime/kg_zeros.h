@@ -35,8 +35,8 @@ extern "C" {
 /* What was found. */
 #define KG_NOTHING 0
 #define KG_CROSSING 1 /* the sign changes between a and b */
-#define KG_CARRIED 3  /* the function has jumped across zero */
 #define KG_TOUCH 2    /* zero at a == b to within the tolerance, and of the same sign on both sides */
+#define KG_CARRIED 3  /* the function has jumped across zero */
 
 typedef struct {
   int kind;
@@ -369,8 +369,8 @@ static inline int kg_zeros_judge(kg_zeros *s, const kg_piece *piece, int final, 
                                                                  : KG_ZEROS_HALVE;
 }
 
-/* Compares the polynomial with one value more: KG_ZEROS_HALVE if it misses that by more than the margin, as it does where
- * six values of a fast oscillation look like those of a slow function by chance; else the verdict. */
+/* Compares the polynomial with one value more: KG_ZEROS_HALVE if it misses that by more than the margin, as it does
+ * where six values of a fast oscillation look like those of a slow function by chance; else the verdict. */
 static inline int kg_zeros_confirm(const kg_zeros *s, const kg_piece *piece, int verdict) {
   const kg_real x = KG_C(0.6180339887498949);
   kg_real b[KG_ZEROS_NODES], g, margin;

@@ -216,3 +216,35 @@ def test_momenta_have_no_jacobian() -> None:
 def test_options_of_methods_that_choose_their_steps() -> None:
     with raises(SolveError, "rodas", "step"):
         contact().integrate((0.0, 1.0), *SLIDING, method="rodas", step=0.1)
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e-6, 1e6])
+def test_differences_along_feedback_suit_any_unit(length: float) -> None:
+    """Slopes of laws in Python are differences over a fraction of the state, and not over 5e-11 m at least."""
+    x, u, force = me.dynamicsymbols("x u F")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, u * N.x)
+    model = kg.Model(
+        name="fed",
+        frame=N,
+        coordinates=[x],
+        speeds=[u],
+        kinematics=[x.diff(TIME) - u],
+        bodies=[me.Particle("P", P, 1)],
+        loads=[(P, force * N.x)],
+        inputs=[force],
+    )
+    solver = kg.build(model, functions=FUNCTIONS)
+
+    def run(size: float) -> kg.Solution:
+        def law(t: float, q: Any, u: Any) -> list[float]:
+            return [-1e4 * u[0] - 1e5 * size * np.sinh(q[0] / size / 0.1)]
+
+        start = ([0.2 * size], [0.0])
+        return solver.integrate((0.0, 0.02), *start, law, method="rodas", rtol=1e-6, atol=1e-8 * size)
+
+    small, usual = run(length), run(1.0)
+    np.testing.assert_allclose(small.q[-1] / length, usual.q[-1], rtol=1e-5)
+    assert small.statistics.steps <= 1.1 * usual.statistics.steps
