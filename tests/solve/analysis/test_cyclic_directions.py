@@ -20,7 +20,7 @@ RATIO = 97
 
 @cache
 def drivetrain() -> kg.Solver:
-    """Absolute angles a (motor), b and e (load) of three disks: an elastic gear with the ratio 97 between the first two,
+    """Absolute angles a (motor), b and e (load) of three disks: an elastic gear of the ratio 97 between the first two,
     an elastic shaft between the others; a torque M on the motor, and a damper d on the load."""
     t = me.dynamicsymbols._t
     a, b, e, wa, wb, we = me.dynamicsymbols("a b e wa wb we")
