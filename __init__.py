@@ -1,12 +1,36 @@
-"""The package kanegen, for programs that run in the folder above a clone named ``kanegen``.
+"""Makes ``import kanegen`` work in the folder above a clone, where Python takes the clone itself for the package.
 
-Python then finds this folder under the name of the package. Without this file it is an empty namespace package
-(``module 'kanegen' has no attribute 'Model'``), even if kanegen is installed from the clone. The file is part of
-clones only, not of installations.
+Without this file the clone is a namespace package there, which is empty. Neither wheels nor installations contain it.
 """
 
+import sys
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import module_from_spec
 from pathlib import Path
 
-__path__ = [str(Path(__file__).resolve().parent / "kanegen")]
-__file__ = str(Path(__path__[0]) / "__init__.py")
-exec(compile(Path(__file__).read_text(encoding="utf-8"), __file__, "exec"))
+HERE = Path(__file__).parent
+
+
+def _candidates() -> Iterator[ModuleSpec | None]:
+    """The package where it is installed, in a folder or by a finder of an editable installation; then that of here."""
+    this = [folder for folder in sys.path if (Path(folder) / __name__).exists()]
+    this = [folder for folder in this if (Path(folder) / __name__).samefile(HERE)]
+    yield PathFinder.find_spec(__name__, [folder for folder in sys.path if folder not in this])
+    for finder in sys.meta_path:
+        if finder is not PathFinder:
+            yield finder.find_spec(__name__, None)
+    yield PathFinder.find_spec(__name__, [str(HERE)])
+
+
+def _load() -> None:
+    """Put the package in the place of this module."""
+    for spec in _candidates():
+        if spec is not None and spec.has_location and spec.loader is not None and spec.origin != __file__:
+            sys.modules[__name__] = module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return
+
+
+if __name__ == "kanegen":  # clones whose folder has another name are not in the way
+    _load()
