@@ -24,7 +24,7 @@ ADAPTIVE = ("dopri5", "dop853", "verner9", "rodas")
 
 @dataclass(frozen=True)
 class Drive:
-    """A force that is linear between ``times``, where it may jump."""
+    """A force that is a polynomial of degree 3 or less between ``times``, where it may jump."""
 
     times: tuple[float, ...]
     value: Callable[[float], float]
@@ -70,15 +70,16 @@ class Oscillator:
         return np.array([states[t] for t in wanted])
 
     def _piece(self, drive: Drive, y: Floats, a: float, b: float) -> Floats:
-        """The state at ``b``; the force is linear from ``a`` to ``b``, whatever it is at the ends."""
+        """The state at ``b``; the force is a cubic from ``a`` to ``b``, whatever it is at the ends."""
         if b - a <= 1e-14 * abs(a):
             return y
-        first, second = drive(a + (b - a) / 3), drive(a + 2 * (b - a) / 3)
-        slope = 3 * (second - first) / (b - a)
-        matrix = np.zeros((4, 4))
-        matrix[:2] = [[0, 1, 0, 0], [-self.k, -self.c, 1, 0]]
-        matrix[2, 3] = 1
-        ends: Floats = expm(matrix * (b - a)) @ [*y, 2 * first - second, slope]
+        places = np.array([0.1, 0.35, 0.65, 0.9])
+        cubic = np.linalg.solve(np.vander(places, increasing=True), [drive(a + x * (b - a)) for x in places])
+        matrix = np.zeros((6, 6))
+        matrix[:2, :2] = [[0, 1], [-self.k, -self.c]]
+        matrix[1, 2:] = cubic
+        matrix[[3, 4, 5], [2, 3, 4]] = np.array([1, 2, 3]) / (b - a)
+        ends: Floats = expm(matrix * (b - a)) @ [*y, 1, 0, 0, 0]
         return ends[:2]
 
 

@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 
 QUANTITIES = ("1", "x", "v", "y", "w", "z", "F", "t")
 DIRECTIONS = (1, -1, 0, 1, 0, 0)
-RESETS, IMPULSES, TERMINAL = (0, 1), (2, 3), (5,)
+RESETS, IMPULSES, PASSIVE, TERMINAL = (0, 1), (2, 3), (4, 5), (5,)
 OMEGA = 2.0
 GRID = 1.0 / 512
 CLOSE = 1e-6
@@ -206,12 +206,16 @@ class Reference:
         return self.events
 
 
-def random_motion(seed: int, separation: float) -> Motion:
-    """A motion with decided events; half of them have a guard that is zero closely behind another event."""
+def random_motion(seed: int, separation: float, passive: bool = False) -> Motion:
+    """A motion with decided events; half of them have a guard that is zero closely behind another event.
+
+    ``passive``: no event changes the state, and no input is sampled, so that the motion can be run backward in time.
+    """
     rng = np.random.default_rng(seed)
     while True:
         try:
             motion = _draw(rng)
+            motion = replace(motion, watched=PASSIVE, sample_time=np.inf, held=(0.0, 0.0)) if passive else motion
             events = Reference(motion).run(separation)
             if events and rng.random() < 0.5:
                 motion = _with_close_event(rng, replace(motion, events=events), separation)

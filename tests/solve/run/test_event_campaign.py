@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -75,11 +76,25 @@ def run(motion: Motion, method: str, tolerance: float, scale: float) -> kg.Solut
     )  # fmt: skip
 
 
-def check(seed: int) -> None:
+def reversed_in_time(motion: Motion) -> Motion:
+    """The same positions with the opposite speeds and clock: its run backward is the motion."""
+    signs = np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0, 1.0, -1.0])
+    return replace(
+        motion,
+        guards=motion.guards * signs,
+        start=motion.start * signs[1:6],
+        held=(-motion.held[0], motion.held[1]),
+        t1=2.0 * motion.t0 - motion.t1,
+        events=[(i, 2.0 * motion.t0 - t) for i, t in motion.events],
+    )
+
+
+def check(seed: int, backward: bool = False) -> None:
     rng = np.random.default_rng(seed + 10**6)
     method = str(rng.choice(list(METHODS)))
     tolerance = METHODS[method] * 10.0 ** -rng.uniform(0.0, 2.0)
-    motion = random_motion(seed, max(SEPARATION, 3e3 * tolerance))
+    motion = random_motion(seed, max(SEPARATION, 3e3 * tolerance), passive=backward)
+    motion = reversed_in_time(motion) if backward else motion
     solution = run(motion, method, tolerance, 10.0 ** rng.uniform(-9.0, 9.0))
     where = f"seed {seed}, {method}, {tolerance:.1g}"
     expected = [(f"e{i}", t) for i, t in motion.events]
@@ -93,6 +108,18 @@ def check(seed: int) -> None:
 def test_random_motions_have_all_their_events(block: int) -> None:
     for seed in range(10 * block, 10 * block + 10):
         check(seed)
+
+
+def test_random_motions_backward_in_time() -> None:
+    for seed in range(10):
+        check(10**5 + seed, backward=True)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("block", range(25))
+def test_a_thousand_random_motions_backward_in_time(block: int) -> None:
+    for seed in range(40 * block, 40 * block + 40):
+        check(10**5 + seed, backward=True)
 
 
 @pytest.mark.campaign

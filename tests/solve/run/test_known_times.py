@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import driven_models as dm
@@ -193,6 +194,12 @@ def random_stairs(rng: np.random.Generator) -> Drive:
     return dm.stairs(times.tolist(), rng.normal(size=times.size).tolist())
 
 
+def random_spline(rng: np.random.Generator) -> tuple[Drive, CubicSpline]:
+    times = np.concatenate([[0.0], np.cumsum(10.0 ** rng.uniform(-2.0, 0.7, rng.integers(2, 12))), [2.0 * END + 50.0]])
+    spline = CubicSpline(times, [0.0, *rng.normal(size=times.size - 2), 0.0], bc_type="natural")
+    return Drive(tuple(times), lambda t: float(spline(t))), spline
+
+
 def as_input(rng: np.random.Generator) -> tuple[Any, dict[str, float], Any, Drive]:
     """A solver, parameters, r and the force: a table, a polynomial, a function."""
     if rng.integers(0, 2):
@@ -208,7 +215,17 @@ def as_input(rng: np.random.Generator) -> tuple[Any, dict[str, float], Any, Driv
         r = {"F": PPoly(np.array([levels]), [-1.0, *drive.times, drive.times[-1] + END])}
     if rng.integers(0, 3) == 0:
         r = {"F": kg.Signal(drive, drive.times)}
-    return dm.driven(), {"level": rng.normal() * 0.1}, r, drive
+    values = {"level": rng.normal() * 0.1}
+    if rng.integers(0, 2):  # events at times at which nothing else happens
+        values |= dict(zip(("t_a", "t_b", "t_c"), rng.uniform(0.0, END, 3), strict=True))
+    return dm.driven(), values, r, drive
+
+
+def as_spline(rng: np.random.Generator) -> tuple[Any, dict[str, float], Any, Drive]:
+    """The same for cubic splines, whose third derivative jumps at their knots."""
+    solver, values, _, _ = as_input(rng)
+    drive, spline = random_spline(rng)
+    return solver, values, {"F": spline}, drive
 
 
 def as_function(rng: np.random.Generator) -> tuple[Any, dict[str, float], Any, Drive]:
@@ -225,11 +242,11 @@ def as_function(rng: np.random.Generator) -> tuple[Any, dict[str, float], Any, D
     return dm.lawful() if rng.integers(0, 2) else dm.switched(), values, None, drive
 
 
-def random_run(rng: np.random.Generator) -> None:
+def random_run(rng: np.random.Generator, kinds: Sequence[Any]) -> None:
     method, rtol = str(rng.choice(ADAPTIVE)), 10.0 ** rng.uniform(-10.0, -5.0)
     oscillator = Oscillator(k=10.0 ** rng.uniform(-1.0, 2.0), c=10.0 ** rng.uniform(-1.5, 0.5))
     start = rng.normal(size=2) * rng.integers(0, 2)
-    solver, values, r, drive = as_input(rng) if rng.integers(0, 2) else as_function(rng)
+    solver, values, r, drive = kinds[rng.integers(0, len(kinds))](rng)
     solver = solver.with_parameters({"k": oscillator.k, "c": oscillator.c} | values)
     options: dict[str, Any] = {"method": method, "rtol": rtol, "atol": 1e-2 * rtol}
     solution = solver.integrate((0.0, END), start[:1], start[1:], r, **options)
@@ -244,10 +261,21 @@ def random_run(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("seed", range(SHARE))
 def test_driven_runs(seed: int) -> None:
-    random_run(np.random.default_rng([6, seed]))
+    random_run(np.random.default_rng([6, seed]), (as_function, as_input))
+
+
+@pytest.mark.parametrize("seed", range(SHARE // 4))
+def test_runs_driven_by_splines(seed: int) -> None:
+    random_run(np.random.default_rng([7, seed]), (as_spline,))
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", range(SHARE // 4, CAMPAIGN // 4))
+def test_runs_driven_by_splines_in_the_campaign(seed: int) -> None:
+    random_run(np.random.default_rng([7, seed]), (as_spline,))
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(SHARE, CAMPAIGN))
 def test_driven_runs_in_the_campaign(seed: int) -> None:
-    random_run(np.random.default_rng([6, seed]))
+    random_run(np.random.default_rng([6, seed]), (as_function, as_input))
