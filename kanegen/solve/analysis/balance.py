@@ -102,6 +102,16 @@ class Balance:
         gaps = self.functions.get("gaps").value(*self.arguments(X)) if self.supports else np.empty(0)
         return ContactValues.of(gaps, self.description)
 
+    def contact_terms(self, X: Array) -> ContactValues:
+        """The sums of the absolute terms of the values of contact rows and laws."""
+
+        def gaps(balance: Balance, Y: Array) -> Array:
+            return np.asarray(balance.functions.get("gaps").value(*balance.arguments(Y)))
+
+        own = gaps(self, X)
+        others = evaluations(lambda k: gaps(self._disturbed[k], disturbed(X, k)))
+        return ContactValues.of(terms(own, others), self.description)
+
     def slopes(self, X: Array) -> Slopes:
         """The derivatives of the model's functions: compiled, or by differences if they were not built."""
         t, q, u, r = self.arguments(X)
