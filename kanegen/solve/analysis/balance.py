@@ -20,9 +20,8 @@ from kanegen.solve.analysis.closed_contacts import ContactValues, RowSlopes
 from kanegen.solve.analysis.sizes import evaluations, terms, without_roundings
 from kanegen.solve.analysis.slopes import STATE, DifferenceSlopes, Slopes, contact_values
 from kanegen.solve.analysis.supports import Equation, Support, equations_of
-from kanegen.solve.disturbances import disturbed
 from kanegen.solve.feedback.laws import LAWS
-from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.functions import CompiledFunctions, disturbed
 
 ARGUMENTS: Final = (*STATE, "r", MULTIPLIER)
 """The parts of X."""

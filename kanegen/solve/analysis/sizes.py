@@ -16,7 +16,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
-from kanegen.solve.disturbances import DISTURBANCE, SAMPLES
+from kanegen.solve.functions import DISTURBANCE, SAMPLES
 
 NORMWISE: Final = 64.0 * float(np.finfo(float).eps)
 """Rounding errors of the solution of linear equations, relative to the largest unknown."""
