@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kanegen.arrays import Array
 from kanegen.errors import SolveError, brief, text_of
 from kanegen.solve.analysis.continuation import Branch
-from kanegen.solve.analysis.equilibrium import NEUTRAL, SLOWEST, Equilibrium
+from kanegen.solve.analysis.equilibrium import NEUTRAL, Equilibrium
 from kanegen.solve.analysis.linearize import Linearization
 from kanegen.solve.values import real_array
 from kanegen.units import labeled
@@ -119,7 +119,7 @@ def _draw_parts(axes: Sequence[Any], curves: NDArray[np.complex128], values: Arr
 
 def _shade(axis: Any, values: Array, curves: NDArray[np.complex128]) -> None:
     """Shade where a real part is positive; the borders are interpolated."""
-    zero = NEUTRAL * np.nanmax(np.abs(curves), initial=SLOWEST)
+    zero = NEUTRAL * np.nanmax(np.abs(curves), initial=0.0)
     growth = np.where(np.abs(curves) > zero, curves.real, -np.inf).max(axis=1, initial=-np.inf)
     for (x, a), (y, b) in zip(
         zip(values[:-1], growth[:-1], strict=True), zip(values[1:], growth[1:], strict=True), strict=True

@@ -15,7 +15,6 @@ from kanegen.backends.protocol import Build, Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, NotBuiltError, SolveError
 from kanegen.program.catalogue import CATALOGUE, spec_of
-from kanegen.solve.disturbances import SAMPLES, disturbed
 from kanegen.solve.values import (
     by_array,
     by_name,
@@ -30,6 +29,18 @@ _BUILDING: Final = RLock()
 
 _OTHER_SPEEDS: Final = ("momentum_rhs", "speeds_from_momentum", "new_speeds")
 """Functions whose argument u is not that of the speeds of the model, so that names and ``initial`` do not apply."""
+
+DISTURBANCE: Final = 8.0 * float(np.finfo(float).eps)
+"""Relative error of arguments: some roundings, so that the roundings inside a function count as much."""
+
+SAMPLES: Final = 6
+"""Disturbed evaluations of a function."""
+
+
+def disturbed(values: Array, seed: int, errors: Array | float = 0.0) -> Array:
+    """The values with relative errors that depend on the seed only, and with absolute ``errors``."""
+    signs = np.random.default_rng(seed).choice([-1.0, -0.5, 0.5, 1.0], np.shape(values))
+    return np.asarray(values + signs * (DISTURBANCE * np.abs(values) + errors))
 
 
 class CompiledFunctions:

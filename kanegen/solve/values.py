@@ -109,6 +109,11 @@ def largest(values: Any) -> float:
     return max(1.0, float(np.abs(np.asarray(values, dtype=np.float64)).max(initial=0.0)))
 
 
+def extent(*values: Any) -> float:
+    """The largest magnitude of the values, in their own unit; 0 if all are zero."""
+    return max((float(np.abs(np.asarray(x, dtype=np.float64)).max(initial=0.0)) for x in values), default=0.0)
+
+
 def size(values: Any) -> float:
     """The largest magnitude of the values, in their own unit; 1 if all are zero."""
     return float(np.abs(np.asarray(values, dtype=np.float64)).max(initial=0.0)) or 1.0

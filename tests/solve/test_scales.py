@@ -11,6 +11,7 @@ import sympy.physics.mechanics as me
 from scaled import SCALES, Scale, ScaledRun, factored, scalable
 from scipy.integrate import solve_ivp
 from systems import SYSTEMS, example_names, initial, model_of, names
+from trim_models import CAR, car, grain_solver
 
 import kanegen as kg
 from kanegen.errors import BuildError
@@ -229,11 +230,94 @@ def test_start_in_any_unit(length, factor, violation):
             solver.integrate(*arguments)
 
 
-@pytest.mark.parametrize(("length", "accuracy"), [(1e-6, 1e-4), (1e-3, 1e-9), (1.0, 1e-9), (1e3, 1e-9), (1e6, 1e-9)])
-def test_equilibrium_in_any_unit(length, accuracy):
-    """At 1e6 m it was refused, and at 1e-6 m it was 3.9 % off, because steps of differences were longer than 1e-6 m."""
-    found = bob().with_parameters(l=length).equilibrium([0.1 * length, -length])
-    np.testing.assert_allclose(found.q, [0.0, -length], rtol=0.0, atol=accuracy * length)
+LENGTHS = (1e-9, 1e-6, 1e-3, 1.0, 1e3, 1e6)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("start", [(0.1, -1.0), (0.3, -0.9), (-0.5, -0.7), (3.0, -4.0)])
+def test_equilibrium_in_any_unit(length, start):
+    """At 1e-6 m it was 9e-5 of the length off, at 1e-9 m any state was accepted, and at 1e6 m some were refused."""
+    found = bob().with_parameters(l=length).equilibrium(np.array(start) * length)
+    np.testing.assert_allclose(found.q, [0.0, -length], rtol=0.0, atol=ACCURACY * length)
+    assert (found.isolated, found.stability) == (True, "marginal")
+
+
+@cache
+def held_bob() -> kg.Solver:
+    """The same particle as a pendulum of length l, with a horizontal force F as an input and a damper."""
+    l, m, g, c = sm.symbols("l m g c")
+    t = me.dynamicsymbols._t
+    x, y, u, v, F = me.dynamicsymbols("x y u v F")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, u * N.x + v * N.y)
+    return kg.build(
+        kg.Model(
+            name="held",
+            frame=N,
+            coordinates=[x, y],
+            speeds=[u, v],
+            kinematics=[x.diff(t) - u, y.diff(t) - v],
+            bodies=[me.Particle("P", P, m)],
+            gravity=-g * N.y,
+            loads=[(P, F * N.x - c * (u * N.x + v * N.y))],
+            holonomic_constraints=[x**2 + y**2 - l**2],
+            inputs=(kg.Input(F, default=0.0),),
+            parameters={l: 1, m: 1, g: 9.81, c: 0.1},
+        ),
+        functions=("rhs", "residuals", "consistency", "jacobians"),
+    )
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_force_that_holds_a_pendulum_in_any_unit(scale):
+    """F = m g tan of the angle; at 1e-9 m positions off the circle were accepted."""
+    units = {"l": {"m": 1}, "m": {"kg": 1}, "g": {"m": 1, "s": -2}, "c": {"kg": 1, "s": -1}}
+    solver = held_bob()
+    values = {name: solver.parameters[name] * scale.of(powers) for name, powers in units.items()}
+    length, force = values["l"], values["m"] * values["g"]
+    solver = solver.with_parameters(values)
+    found = solver.equilibrium({"x": 0.6 * length, "y": -0.75 * length}, fixed="x", free_inputs="F")
+    np.testing.assert_allclose(found.q, [0.6 * length, -0.8 * length], rtol=ACCURACY)
+    np.testing.assert_allclose(found["F"], 0.75 * force, rtol=ACCURACY)
+    assert found.stability == "stable"
+    with pytest.raises(kg.SolveError, match="no steady state of 'held'"):
+        solver.equilibrium({"x": 1.1 * length, "y": -0.1 * length}, fixed="x", free_inputs="F")
+    with pytest.raises(kg.SolveError, match="no steady state of 'held'"):
+        solver.equilibrium({"x": 0.6 * length, "y": -0.8 * length}, fixed="x")
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_car_settles_in_any_unit(scale):
+    """Contacts close and open at gaps of any size."""
+    units = {
+        **{name: {"kg": 1} for name in ("m1", "m2")},
+        **{name: {"kg": 1, "s": -2} for name in ("k1", "k2")},
+        **{name: {"kg": 1, "s": -1} for name in ("c1", "c2")},
+        "g": {"m": 1, "s": -2},
+    }
+    length = scale.of({"m": 1})
+    values = {name: CAR[name] * scale.of(powers) for name, powers in units.items()}
+    z2 = -(CAR["m1"] + CAR["m2"]) * CAR["g"] / CAR["k2"]
+    for start in ([0.0, 0.0], [-0.2, -0.02], [0.3, 0.3]):
+        found = car().with_parameters(values).equilibrium(np.array(start) * length)
+        np.testing.assert_allclose(found.q / length, [z2 - CAR["m1"] * CAR["g"] / CAR["k1"], z2], rtol=ACCURACY)
+        assert (found.stability, found.contacts["tire"].mode) == ("stable", "closed")
+    with pytest.raises(kg.SolveError, match="no steady state"):
+        car().with_parameters(values).equilibrium([0.0, 0.0], r=[1e6 * scale.of({"kg": 1, "m": 1, "s": -2})])
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_grain_sticks_in_any_unit(scale):
+    """The slope |x| / L is at most mu; beyond, the grain rests at the edge."""
+    length, force = scale.of({"m": 1}), scale.of({"kg": 1, "m": 1, "s": -2})
+    values = {"m": 0.7 * scale.of({"kg": 1}), "g": 9.81 * scale.of({"m": 1, "s": -2}), "L": length}
+    for x, expected in ((0.1, 0.1), (0.0, 0.0), (-1.0, -0.3)):
+        found = grain_solver().with_parameters(values).equilibrium([x * length, x**2 / 2 * length])
+        np.testing.assert_allclose(found.q / length, [expected, expected**2 / 2], atol=ACCURACY)
+        np.testing.assert_allclose(found.forces[1] / force, expected * found.forces[0] / force, atol=1e-8)
+        assert not found.isolated
 
 
 # -- projections ---------------------------------------------------------------------------------------------

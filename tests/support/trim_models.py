@@ -120,13 +120,14 @@ def puck_solver() -> kg.Solver:
 
 
 def grain() -> kg.Model:
-    """A particle on the parabola ``z = x^2 / 2`` with friction; it rests where the slope |x| is at most mu."""
-    mu, g = sm.symbols("mu g")
+    """A particle on the parabola ``z = x^2 / (2 L)`` with friction; it rests where the slope |x| / L is at most mu."""
+    mu, g, L = sm.symbols("mu g L")
 
     def contacts(q: Any, u: Any, points: Any, N: Any) -> Any:
         x, z = q
-        along = (u[0] + x * u[1]) / sm.sqrt(1 + x**2)
-        normal = (z - x**2 / 2) / sm.sqrt(1 + x**2)
+        length = sm.sqrt(1 + (x / L) ** 2)
+        along = (u[0] + x / L * u[1]) / length
+        normal = (z - x**2 / (2 * L)) / length
         return [kg.Unilateral(normal, kg.Restitution(0), kg.Coulomb(mu), (along,), "bowl")]
 
     return point_masses(
@@ -137,7 +138,7 @@ def grain() -> kg.Model:
         (sm.Symbol("m"),),
         gravity=lambda q, u, points, N: -g * N.z,
         contacts=contacts,
-        parameters={"m": 0.7, "mu": 0.3, "g": 9.81},
+        parameters={"m": 0.7, "mu": 0.3, "g": 9.81, "L": 1.0},
     )
 
 

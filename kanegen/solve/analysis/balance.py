@@ -20,9 +20,8 @@ from kanegen.solve.analysis.closed_contacts import ContactValues, RowSlopes
 from kanegen.solve.analysis.sizes import evaluations, terms, without_roundings
 from kanegen.solve.analysis.slopes import STATE, DifferenceSlopes, Slopes, contact_values
 from kanegen.solve.analysis.supports import Equation, Support, equations_of
-from kanegen.solve.disturbances import disturbed
 from kanegen.solve.feedback.laws import LAWS
-from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.functions import CompiledFunctions, disturbed
 
 ARGUMENTS: Final = (*STATE, "r", MULTIPLIER)
 """The parts of X."""
@@ -101,6 +100,16 @@ class Balance:
         """The values of the contact rows and laws."""
         gaps = self.functions.get("gaps").value(*self.arguments(X)) if self.supports else np.empty(0)
         return ContactValues.of(gaps, self.description)
+
+    def contact_terms(self, X: Array) -> ContactValues:
+        """The sums of the absolute terms of the values of contact rows and laws."""
+
+        def gaps(balance: Balance, Y: Array) -> Array:
+            return np.asarray(balance.functions.get("gaps").value(*balance.arguments(Y)))
+
+        own = gaps(self, X)
+        others = evaluations(lambda k: gaps(self._disturbed[k], disturbed(X, k)))
+        return ContactValues.of(terms(own, others), self.description)
 
     def slopes(self, X: Array) -> Slopes:
         """The derivatives of the model's functions: compiled, or by differences if they were not built."""

@@ -23,7 +23,7 @@ from kanegen.model.inputs import MULTIPLIER
 from kanegen.program.records import ContactEntry
 from kanegen.solve.analysis.slopes import STATE, Slopes
 from kanegen.solve.contacts import ContactState
-from kanegen.solve.values import largest, listed
+from kanegen.solve.values import extent, listed
 
 COLUMNS: Final = (*STATE, "r", "t")
 """The arguments with respect to which contact forces are differentiated."""
@@ -174,11 +174,11 @@ def require_regular_modes(
 ) -> None:
     """Raise `SolveError` that names the contacts whose modes change with an arbitrarily small change of the state.
 
-    Gaps, speeds and forces count as zero below ``tolerance`` relative to the largest of the model, or to 1.
+    Gaps, speeds and forces count as zero below ``tolerance`` relative to the largest of the model.
     """
     forces = [np.abs(state.force).max(initial=0.0) for state in states.values()]
     gaps = [abs(state.gap) for state in states.values() if np.isfinite(state.gap)]
-    limits = tolerance * largest(gaps), tolerance * largest(u), tolerance * largest(forces)
+    limits = tolerance * extent(gaps), tolerance * extent(u), tolerance * extent(forces)
     problems = [
         f"contact {contact.name!r} ({state.mode}): {reason}"
         for m, (contact, state) in enumerate(zip(d.contacts.table, states.values(), strict=True))

@@ -23,7 +23,6 @@ from kanegen.solve.analysis.equilibrium import Equilibrium, Trimmable
 from kanegen.solve.values import (
     Variables,
     key_name,
-    largest,
     names_in,
     number,
     positive,
@@ -31,6 +30,7 @@ from kanegen.solve.values import (
     real_array,
     require_none,
     shown,
+    size,
     time_or_start,
     unknown,
 )
@@ -311,7 +311,7 @@ class _Path:
 
     def _allowed(self, value: float) -> float:
         """The largest change of a coordinate that is a steady one."""
-        small = _SMALL_CHANGE * largest(self.points[-1][1].q)
+        small = _SMALL_CHANGE * size([state.q for _, state in self.points])
         if len(self.points) < 2:
             return small
         (p, a), (last, b) = self.points[-2:]

@@ -35,7 +35,6 @@ from kanegen.solve.inputs import run_inputs
 from kanegen.solve.values import (
     Variables,
     by_name,
-    largest,
     names_in,
     positive,
     require_none,
@@ -51,11 +50,8 @@ NEUTRAL: Final = 1e-7
 """Real parts of eigenvalues below this fraction of the largest eigenvalue count as zero: half the digits of a double
 eigenvalue are rounding errors."""
 
-SLOWEST: Final = 1e-10
-"""Eigenvalues below this, in 1/s, count as zero."""
-
 _AT_REST = 1e-9
-"""Gaps and slip velocities of the start below this fraction of the largest coordinate or speed count as zero."""
+"""Gaps and slip velocities of the start below this fraction of their terms count as zero."""
 _NEIGHBOR = 0.01
 """Distance of a neighboring state, relative to the sizes of the unknowns."""
 _MOVES = 1e-6
@@ -142,13 +138,13 @@ class Equilibrium:
         The state is unstable if an eigenvalue has a positive real part (Lyapunov's indirect method). It is stable if
         all real parts are negative, except for as many eigenvalues zero as there are directions of neighboring steady
         states (``family``). Otherwise the linear model does not decide (``"marginal"``). Values up to :data:`NEUTRAL`
-        times the largest magnitude, and up to :data:`SLOWEST`, count as zero. Without a linear model the stability is
+        times the largest magnitude count as zero. Without a linear model the stability is
         ``"undetermined"``.
         """
         if self.linear is None:
             return "undetermined"
         values = self.eigenvalues
-        zero = max(SLOWEST, NEUTRAL * np.abs(values).max(initial=0.0))
+        zero = NEUTRAL * np.abs(values).max(initial=0.0)
         if (values.real > zero).any():
             return "unstable"
         neutral = values[values.real >= -zero]
@@ -403,9 +399,9 @@ class Trimmable(Differentiable):
         if not d.contacts.table:
             return balance
         q, u, *_ = balance.parts(start.X)
-        arguments = balance.arguments(start.X)
+        arguments, sizes = balance.arguments(start.X), balance.contact_terms(start.X)
         values = ContactValues.of(self._functions.get("gaps").value(*arguments), d)
-        supports = supports_at(d, values, (_AT_REST * largest(q), _AT_REST * largest(u)))
+        supports = supports_at(d, values, (_AT_REST * sizes.value, _AT_REST * sizes.rate))
         sections = self._functions.get("contacts").value(*arguments)
         first = len(q) + len(u) * (1 + n_k)
         D = sections[first : first + n_k**2].reshape(n_k, n_k)

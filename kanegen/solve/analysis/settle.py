@@ -19,9 +19,10 @@ from kanegen.solve.analysis.balance import Balance
 from kanegen.solve.analysis.newton import Root, nearest, solved
 from kanegen.solve.analysis.supports import ONE_SIDED, Normal, Support, revised, touching, undecided
 from kanegen.solve.feedback.laws import UNLIMITED_LAWS
-from kanegen.solve.values import largest, listed
+from kanegen.solve.values import listed
 
 _ZERO_GAP = 1e-9
+"""Gaps below this fraction of their terms count as zero."""
 _SHOWN = 5
 """Most equations in a message."""
 _SMALLEST = 1e-12
@@ -107,8 +108,10 @@ def is_settled(balance: Balance, root: Root, tolerance: float) -> bool:
 
 
 def _revised_supports(balance: Balance, root: Root, tolerance: float) -> tuple[Support, ...]:
-    q, *_, forces = balance.parts(root.X)
-    limits = _ZERO_GAP * largest(q), tolerance * largest(forces)
+    if not balance.supports:
+        return ()
+    forces = balance.parts(root.X)[-1]
+    limits = _ZERO_GAP * balance.contact_terms(root.X).value, tolerance * float(root.sizes[-len(forces) :].max())
     return revised(balance.supports, balance.contact_values(root.X), forces, balance.responses, limits)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
-from kanegen.solve.disturbances import DISTURBANCE, SAMPLES
+from kanegen.solve.functions import DISTURBANCE, SAMPLES
 
 NORMWISE: Final = 64.0 * float(np.finfo(float).eps)
 """Rounding errors of the solution of linear equations, relative to the largest unknown."""
@@ -109,7 +109,10 @@ def weights(slopes: Array, row_terms: Array, sizes: Array) -> tuple[Array, Array
     more equations than unknowns would converge linearly.
     """
     J = np.abs(slopes)
-    rows, columns = equilibrated(slopes)
+    # Parts of the equations that are not coupled are compared by the sizes of their unknowns.
+    known = np.where(sizes > 0.0, sizes, 1.0)
+    rows, columns = equilibrated(slopes * known)
+    columns = columns * known
     largest = float((sizes / columns).max(initial=0.0))
     total = row_terms + J @ np.maximum(sizes, _LEAST * largest * columns)
     rows = np.divide(1.0, total, out=rows, where=total > 0.0)

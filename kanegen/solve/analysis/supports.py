@@ -90,10 +90,10 @@ class Support:
         return Grip.NONE if not self.is_rough else Grip.SLIP if self.slips else Grip.STICK
 
 
-def supports_at(d: Description, values: ContactValues, limits: tuple[float, float]) -> tuple[Support, ...]:
+def supports_at(d: Description, values: ContactValues, limits: tuple[Array, Array]) -> tuple[Support, ...]:
     """The contacts in the modes of a state: closed if the gap is not positive, slipping if the velocity is not zero.
 
-    ``limits``: the largest gap and slip velocity that count as zero.
+    ``limits``: the largest gap and slip velocity (n_rows,) each that count as zero.
     """
     found = []
     for m, contact in enumerate(d.contacts.table):
@@ -104,10 +104,11 @@ def supports_at(d: Description, values: ContactValues, limits: tuple[float, floa
             normal = Normal.HELD if contact.closed else Normal.OPEN
         elif law in ONE_SIDED:
             gap, compliant = values.value[contact.normal], law == ContactLaw.COMPLIANT.label
-            closed = gap < 0.0 if compliant else gap <= limits[0]
+            closed = gap < 0.0 if compliant else gap <= limits[0][contact.normal]
             normal = (Normal.LAW if compliant else Normal.HELD) if closed else Normal.OPEN
-        slip = values.rate[contact.tangent : contact.tangent + contact.directions]
-        is_rough, slips = bool(contact.directions and values.mu_s[m] > 0.0), bool((np.abs(slip) > limits[1]).any())
+        rows = slice(contact.tangent, contact.tangent + contact.directions)
+        is_rough = bool(contact.directions and values.mu_s[m] > 0.0)
+        slips = bool((np.abs(values.rate[rows]) > limits[1][rows]).any())
         support = Support(m, contact, normal, Grip.NONE, is_rough, slips)
         found.append(replace(support, grip=support.grip_of_closed) if support.is_closed else support)
     return tuple(found)
@@ -224,17 +225,17 @@ def fischer(a: float, b: float) -> tuple[float, float, float]:
 
 
 def revised(
-    supports: Sequence[Support], values: ContactValues, forces: Array, responses: Array, limits: tuple[float, float]
+    supports: Sequence[Support], values: ContactValues, forces: Array, responses: Array, limits: tuple[Array, float]
 ) -> tuple[Support, ...]:
     """The supports after a solution: contacts that pull open, negative gaps close, and friction reaches its limit.
 
-    ``limits``: the largest gap and force that count as zero.
+    ``limits``: the largest gaps (n_rows,) and the largest force that count as zero.
     """
     return tuple(_revised(support, values, forces, responses, limits) for support in supports)
 
 
 def _revised(
-    support: Support, values: ContactValues, forces: Array, responses: Array, limits: tuple[float, float]
+    support: Support, values: ContactValues, forces: Array, responses: Array, limits: tuple[Array, float]
 ) -> Support:
     n, m = support.contact.normal, support.index
     if support.contact.law in ONE_SIDED:
@@ -243,9 +244,9 @@ def _revised(
             return support.closed(gap < force * responses[n])
         if support.normal is Normal.HELD and support.contact.law == ContactLaw.COMPLIANT.label:
             return support.closed(force > limits[1])
-        if support.normal is Normal.OPEN and gap < -limits[0]:
+        if support.normal is Normal.OPEN and gap < -limits[0][n]:
             return support.closed(True)
-        if support.is_closed and (force < -limits[1] or (support.normal is Normal.LAW and gap > limits[0])):
+        if support.is_closed and (force < -limits[1] or (support.normal is Normal.LAW and gap > limits[0][n])):
             return support.closed(False)
     if support.grip is Grip.STICK:
         load = abs(forces[n]) if n >= 0 else values.load[m]

@@ -20,8 +20,8 @@ RATIO = 97
 
 @cache
 def drivetrain() -> kg.Solver:
-    """Absolute angles a (motor), b and e (load) of three disks: an elastic gear of the ratio 97 between the first two,
-    an elastic shaft between the others; a torque M on the motor, and a damper d on the load."""
+    """Absolute angles a (motor), b and e (load) of three disks: an elastic gear with the ratio 97 between the
+    first two, an elastic shaft between the others; a torque M on the motor, and a damper d on the load."""
     t = me.dynamicsymbols._t
     a, b, e, wa, wb, we = me.dynamicsymbols("a b e wa wb we")
     I1, I2, I3, k, c, k2, c2, d, M = sm.symbols("I1 I2 I3 k c k2 c2 d M")
