@@ -504,8 +504,8 @@ class Trimmable(Differentiable):
             "multipliers": FrozenMapping(zip(labels, multipliers.tolist(), strict=False)),
             "residuals": FrozenMapping(zip(balance.all_labels(X), root.F.tolist(), strict=True)),
             "evaluations": root.evaluations,
-            "undetermined": _undetermined(around, X),
-            "family": _family(around, X),
+            "undetermined": _undetermined(around, _without_roundings(root, balance)),
+            "family": _family(around, _without_roundings(root, balance)),
             **{"linear": linear, "reason": reason, "units": self.units},
         }
 
@@ -528,6 +528,13 @@ def _undetermined(balance: Balance, X: Array) -> tuple[str, ...]:
     directions = directions[:, sizes > _MOVES] / sizes[sizes > _MOVES]
     moves = np.abs(directions).max(axis=1, initial=0.0) > _MOVES
     return tuple(balance.names[balance.free[k]] for k, moved in zip(own, moves, strict=True) if moved)
+
+
+def _without_roundings(root: Root, balance: Balance) -> Array:
+    """X with zeros in place of unknowns that are rounding errors, which have no size."""
+    X, free = root.X.copy(), list(balance.free)
+    X[free] = np.where(np.abs(X[free]) > root.rounding, X[free], 0.0)
+    return X
 
 
 def _directions(balance: Balance, X: Array) -> Array:
