@@ -18,6 +18,8 @@ DIRECTIONS = (1, -1, 0, 1, 0, 0)
 RESETS, IMPULSES, PASSIVE, TERMINAL = (0, 1), (2, 3), (4, 5), (5,)
 OMEGA = 2.0
 GRID = 1.0 / 512
+AT_ZERO = 1e-11
+"""Rounding of a guard where it crosses zero."""
 CLOSE = 1e-6
 """Values of guards (of size 1) that are closer to zero than this after a jump or at an extremum decide nothing."""
 
@@ -178,8 +180,8 @@ class Reference:
                 if i not in fired and sign == -self.side[i] and self.counts(i, sign):
                     again.append(i)
                 self.side[i] = sign
-            elif i in fired:
-                self.side[i] = 0
+            elif i in fired:  # where it crossed zero; what fired because it jumped is on its new side
+                self.side[i] = 0 if abs(value) < AT_ZERO else self._sign(value)
         return again
 
     def run(self, separation: float) -> list[tuple[int, float]]:
