@@ -21,6 +21,8 @@ from kanegen.solve.functions import DISTURBANCE, SAMPLES
 NORMWISE: Final = 64.0 * float(np.finfo(float).eps)
 """Rounding errors of the solution of linear equations, relative to the largest unknown."""
 
+_TINY: Final = 1e-140
+"""Sizes below this are zero: their squares have no inverse."""
 _LEAST: Final = 1e-3
 """Sizes of unknowns below this fraction of the largest, in units in which the equations are comparable, are zero."""
 _ROUNDED: Final = 1e-3
@@ -110,11 +112,11 @@ def weights(slopes: Array, row_terms: Array, sizes: Array) -> tuple[Array, Array
     """
     J = np.abs(slopes)
     # Parts of the equations that are not coupled are compared by the sizes of their unknowns.
-    known = np.where(sizes > 0.0, sizes, 1.0)
+    known = np.where(sizes > _TINY, sizes, 1.0)
     rows, columns = equilibrated(slopes * known)
     columns = columns * known
     largest = float((sizes / columns).max(initial=0.0))
     total = row_terms + J @ np.maximum(sizes, _LEAST * largest * columns)
-    rows = np.divide(1.0, total, out=rows, where=total > 0.0)
+    rows = np.divide(1.0, total, out=rows, where=total > _TINY)
     influence = (rows[:, None] * J).max(axis=0, initial=0.0)
-    return rows, np.divide(1.0, influence, out=columns.copy(), where=influence > 0.0), NORMWISE * largest * columns
+    return rows, np.divide(1.0, influence, out=columns.copy(), where=influence > _TINY), NORMWISE * largest * columns
