@@ -130,10 +130,10 @@ static inline int kg_outside_table(const kg_model *model, kg_real t, const kg_re
   }
   for (int i = 0; i < model->n_tables; ++i) {
     const kg_table_info *table = model->tables + i;
-    const kg_real *row = rows + 2 * (size_t)i; /* the argument, and whether the state may have it */
-    const kg_real x = row[0], rest = KG_MIN(x - table->lowest, table->highest - x);
+    const int at = 2 * i; /* of the argument, before whether the state may have it */
+    const kg_real x = rows[at], rest = KG_MIN(x - table->lowest, table->highest - x);
     const kg_real part = rest / (table->highest - table->lowest);
-    if (row[1] == KG_C(0.0)) {
+    if (rows[at + 1] == KG_C(0.0)) {
       return i;
     }
     if (part < least) {
