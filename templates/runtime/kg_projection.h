@@ -8,13 +8,191 @@
 #ifndef KG_PROJECTION_H
 #define KG_PROJECTION_H
 
-#include "kg_integrals.h"
 #include "kg_projection_small.h"
 #include "kg_steppers.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Integrals of motion that a projection keeps in addition to the constraints.
+ *
+ * An integral I(q, u, t, r) has a row [I_u | I] at velocity level: its value at the start is restored by the smallest
+ * change of the speeds in the metric of the kinetic energy, among those that satisfy the constraints to first order.
+ * Constraints come first, then the integrals in their order. E. Hairer, C. Lubich, G. Wanner, Geometric Numerical
+ * Integration, 2nd ed., section IV.4.
+ *
+ * A correction is the error of the integral over the length of its gradient, and the gradient of an energy vanishes
+ * where the system comes to rest. There the speeds cannot correct an error of the energy: a tiny error would cause a
+ * large change of the motion. Such an integral is not corrected until a later step. The criterion uses the step itself:
+ * the part of the gradient orthogonal to the previous rows must be at least half of its change since the last
+ * projection. So speeds as small as the change of a few steps are corrected, and the order of the method is kept.
+ */
+
+/* Smallest orthogonal part of a gradient, as a fraction of its change since the last projection, ... */
+#define KG_INTEGRALS_CHANGE KG_C(0.5)
+/* ... and of itself: nearly dependent integrals (energy and momentum of a circular motion) are not corrected. */
+#define KG_INTEGRALS_RANK KG_BY_PRECISION(1e-6, 1e-3)
+
+typedef struct {
+  int n;                         /* functions; 0: no integrals, other fields are not read */
+  const kg_function **functions; /* rows [I_u | I], one for each component */
+
+  int rows; /* private: of all functions */
+  int n_u;
+  long long left;    /* projections that did not correct an integral */
+  kg_real drift;     /* largest error of an integral before its correction, as a fraction of its terms */
+  kg_real *kept;     /* rows: values to be kept */
+  kg_real *values;   /* rows * (n_u + 1): [I_u | I] at the present state */
+  kg_real *previous; /* rows * n_u: I_u at the end of the last projection */
+  kg_real *basis;    /* rows * n_u: orthonormal rows of a correction, in coordinates whose metric is the identity */
+  kg_real *active;   /* rows: 1 for those that are corrected in this projection */
+  kg_real *change;   /* n_u: of one gradient */
+  kg_real *speeds;   /* n_u: before the projection */
+  kg_real *scratch;  /* work array of the functions */
+} kg_integrals;
+
+/* Counts the rows and places the arrays in `work`; returns their length. With work NULL only that is of use. */
+static inline size_t kg_integrals_place(kg_integrals *c, int n_u, kg_real *work) {
+  size_t rows = 0, scratch = 0, total = 0;
+  for (int i = 0; i < c->n; ++i) {
+    rows += (size_t)c->functions[i]->rows;
+    scratch = KG_MAX(scratch, (size_t)c->functions[i]->work);
+  }
+  {
+    const size_t n = (size_t)n_u;
+    const size_t sizes[8] = {rows, rows * (n + 1), rows * n, rows * n, rows, n, n, scratch};
+    kg_real **const arrays[8] = {&c->kept,   &c->values, &c->previous, &c->basis,
+                                 &c->active, &c->change, &c->speeds,   &c->scratch};
+    for (int i = 0; i < 8; ++i) {
+      *arrays[i] = work ? work + total : NULL;
+      total += sizes[i];
+    }
+  }
+  c->rows = (int)rows;
+  c->n_u = n_u;
+  return total;
+}
+
+static inline const kg_real *kg_integrals_row(const kg_integrals *c, int k) { return c->values + k * (c->n_u + 1); }
+
+static inline kg_real kg_integrals_error(const kg_integrals *c, int k) {
+  return kg_integrals_row(c, k)[c->n_u] - c->kept[k];
+}
+
+/* [I_u | I] of every integral at a state. */
+static inline int kg_integrals_evaluate(kg_integrals *c, kg_real t, const kg_real *q, const kg_real *u,
+                                        const kg_real *r, const kg_real *p) {
+  kg_real *out = c->values;
+  for (int i = 0; i < c->n; ++i) {
+    const kg_function *f = c->functions[i];
+    const int status = f->evaluate(t, q, u, r, p, c->scratch, out);
+    if (status < 0) {
+      return status;
+    }
+    out += f->rows * (c->n_u + 1);
+  }
+  return KG_OK;
+}
+
+/* The gradients with which the next ones are compared. */
+static inline void kg_integrals_remember(kg_integrals *c) {
+  for (int k = 0; k < c->rows; ++k) {
+    memcpy(c->previous + k * c->n_u, kg_integrals_row(c, k), (size_t)c->n_u * sizeof(kg_real));
+  }
+}
+
+/* The size of the terms of an integral: its value and the products of speeds and gradient. */
+static inline kg_real kg_integrals_size(const kg_integrals *c, int k, const kg_real *u) {
+  const kg_real *row = kg_integrals_row(c, k);
+  kg_real sum = KG_C(0.0);
+  for (int j = 0; j < c->n_u; ++j) {
+    sum += KG_ABS(row[j] * u[j]);
+  }
+  return KG_MAX(sum, KG_ABS(c->kept[k]));
+}
+
+/* Whether some integral, active or not, is further from its value than `tolerance` times the size of its terms. */
+static inline int kg_integrals_exceed(const kg_integrals *c, kg_real tolerance, const kg_real *u, int all) {
+  int exceed = 0;
+  for (int k = 0; k < c->rows; ++k) {
+    const int met = KG_ABS(kg_integrals_error(c, k)) <= tolerance * kg_integrals_size(c, k, u);
+    exceed = exceed || ((all || c->active[k] > KG_C(0.0)) && !met);
+  }
+  return exceed;
+}
+
+/* Records the largest error of the integrals. */
+static inline void kg_integrals_measure(kg_integrals *c, const kg_real *u) {
+  for (int k = 0; k < c->rows; ++k) {
+    const kg_real size = kg_integrals_size(c, k, u);
+    if (size > KG_C(0.0)) {
+      c->drift = KG_MAX(c->drift, KG_ABS(kg_integrals_error(c, k)) / size);
+    }
+  }
+}
+
+/* Subtracts from the n-vector a its part along a unit vector. */
+static inline void kg_integrals_remove(int n, const kg_real *unit, kg_real *a) {
+  const kg_real part = kg_dot(n, unit, a);
+  kg_add(n, -part, unit, a);
+}
+
+/* Makes a orthogonal to the constraint rows in use, which are orthonormal in the level, and to the active integrals
+ * before the k-th. */
+static inline void kg_integrals_orthogonalize(const kg_integrals *c, const kg_level *l, int k, kg_real *a) {
+  for (int i = 0; i < l->rows; ++i) {
+    if (l->w.sizes[i] < KG_C(0.0)) {
+      kg_integrals_remove(c->n_u, l->w.a + i * c->n_u, a);
+    }
+  }
+  for (int i = 0; i < k; ++i) {
+    if (c->active[i] > KG_C(0.0)) {
+      kg_integrals_remove(c->n_u, c->basis + i * c->n_u, a);
+    }
+  }
+}
+
+/* Returns whether the orthogonal part of the k-th gradient is large enough; arguments: its square and the full one. */
+static inline int kg_integrals_determined(kg_integrals *c, const kg_level *l, int k, kg_real left, kg_real all) {
+  const kg_real *row = kg_integrals_row(c, k);
+  const kg_real *previous = c->previous + k * c->n_u;
+  kg_real change;
+  for (int j = 0; j < c->n_u; ++j) {
+    c->change[j] = row[j] - previous[j];
+  }
+  kg_metric_lower(c->n_u, l->w.factor, c->change);
+  kg_integrals_orthogonalize(c, l, k, c->change);
+  change = kg_dot(c->n_u, c->change, c->change);
+  return left > KG_INTEGRALS_RANK * KG_INTEGRALS_RANK * all && left >= KG_INTEGRALS_CHANGE * KG_INTEGRALS_CHANGE * change;
+}
+
+/* Adds to the correction z of the constraints, in coordinates whose metric is the identity, those of the integrals; the
+ * first correction of a projection decides which integrals are active. */
+static inline void kg_integrals_correct(kg_integrals *c, kg_level *l, int first) {
+  const int n = c->n_u;
+  for (int k = 0; k < c->rows; ++k) {
+    kg_real *row = c->basis + k * n;
+    kg_real all, left, lacking;
+    memcpy(row, kg_integrals_row(c, k), (size_t)n * sizeof(kg_real));
+    kg_metric_lower(n, l->w.factor, row);
+    all = kg_dot(n, row, row);
+    lacking = -kg_integrals_error(c, k) - kg_dot(n, row, l->w.z);
+    kg_integrals_orthogonalize(c, l, k, row);
+    kg_integrals_orthogonalize(c, l, k, row); /* again, because of rounding */
+    left = kg_dot(n, row, row);
+    if (first) {
+      c->active[k] = kg_integrals_determined(c, l, k, left, all) ? KG_C(1.0) : KG_C(0.0);
+    }
+    if (c->active[k] > KG_C(0.0)) {
+      const kg_real shrink = KG_C(1.0) / KG_SQRT(left);
+      for (int j = 0; j < n; ++j) {
+        row[j] *= shrink;
+      }
+      kg_add(n, lacking * shrink, row, l->w.z);
+    }
+  }
+}
 
 /* Which residuals of constraint rows are only noise, near states where rows become dependent.
  *
@@ -31,23 +209,35 @@ extern "C" {
 /* The residual of a speed row counts when it exceeds its error by this factor. A larger factor permits larger residuals
  * of the speeds; a smaller one permits corrections that are mostly noise. */
 #define KG_NOISE_FACTOR KG_C(2.0)
-/* Derivatives of the rows are differences over this fraction of the sizes of the coordinates (kg_projection_reach()):
- * their order of magnitude is enough. */
+/* Derivatives of the rows are differences over this change of the coordinates (rad, m): their order of magnitude is
+ * enough. */
 #define KG_NOISE_DISTANCE KG_BY_PRECISION(1e-4, 1e-3)
+
+/* Whether all residuals are below their rounding error, estimated from the rows alone. */
+static inline int kg_noise_only(kg_level *l) {
+  const kg_real unit = KG_NOISE_ROUNDINGS * KG_EPSILON * KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
+  int only = 1;
+  kg_level_scale(l);
+  for (int i = 0; i < l->rows; ++i) {
+    only = only && KG_ABS(kg_level_residual(l, i)) <= unit * l->w.scales[i];
+  }
+  return only;
+}
 
 /* Evaluates the rows a short time later and stores their change in w.ahead and the time in *time,
  * which is 0 at rest, since rows do not change then. Returns KG_OK or the negative status of a function. */
 static inline int kg_noise_changes(kg_level *l, kg_real *time) {
   const int n_q = l->manifold->n_q, n_u = l->manifold->n_u, m = kg_manifold_displacements(l->manifold);
   kg_real *q = l->q, *displaced = l->w.guess;
-  kg_real fastest = KG_C(0.0);
+  kg_real fastest;
   int status;
-  for (int j = 0; j < n_u; ++j) {
-    fastest = l->w.reach[j] > KG_C(0.0) ? KG_MAX(fastest, KG_ABS(l->u[j]) / l->w.reach[j]) : fastest;
+  for (int i = 0; i < n_q; ++i) {
+    displaced[i] = kg_dot(n_u, l->w.S + i * m, l->u);
   }
+  fastest = kg_largest(n_q, displaced);
   *time = fastest > KG_C(0.0) ? KG_NOISE_DISTANCE / fastest : KG_C(0.0);
   for (int i = 0; i < n_q; ++i) {
-    displaced[i] = q[i] + *time * kg_dot(n_u, l->w.S + i * m, l->u);
+    displaced[i] = q[i] + *time * displaced[i];
   }
   l->q = displaced;
   status = kg_level_call(l, l->function, l->w.ahead);
@@ -67,27 +257,26 @@ static inline kg_real kg_noise_length(const kg_level *l, kg_real *row) {
 /* Sets l->noise for kg_least_norm_basis() from the present rows, S and metric. Returns KG_OK or the negative status of
  * a function. */
 static inline int kg_noise_of_rows(kg_level *l) {
-  const kg_real *reach = l->w.reach;
+  const kg_real size = KG_MAX(KG_C(1.0), kg_largest(l->manifold->n_q, l->q));
+  const kg_real fastest = kg_largest(l->manifold->n_u, l->u);
   kg_real time;
   const int status = kg_noise_changes(l, &time);
   if (status < 0) {
     return status;
   }
+  kg_level_scale(l);
   for (int i = 0; i < l->rows; ++i) {
     kg_real *change = l->w.ahead + i * (l->m + 1), *row = l->w.rows + i * (l->m + 1), *copy = l->w.z;
-    kg_real most = KG_C(0.0), error;
-    for (int j = 0; j < l->m; ++j) {
-      most = KG_MAX(most, KG_ABS(change[j]) * reach[j]);
-    }
-    /* A row that vanishes has terms all the same: those of its change along the sizes of the coordinates. */
-    error = KG_NOISE_ROUNDINGS * KG_EPSILON * (kg_projection_terms(l, i, reach) + most / KG_NOISE_DISTANCE);
+    /* A row that vanishes has terms all the same: of the size of its change along a unit of the coordinates. */
+    const kg_real terms = l->w.scales[i] * size + kg_largest(l->m, change) / KG_NOISE_DISTANCE;
+    const kg_real error = KG_NOISE_ROUNDINGS * KG_EPSILON * terms;
     l->w.noise[2 * i] = l->positions ? error : KG_C(0.0);
     l->w.noise[2 * i + 1] = KG_C(0.0);
     if (!l->positions && time > KG_C(0.0)) {
-      /* The second term: what is left of a row beside others may change although the row itself does not. */
       memcpy(copy, row, (size_t)l->m * sizeof(kg_real));
+      /* The second term: what is left of a row beside others may change although the row itself does not. */
       l->w.noise[2 * i + 1] =
-          KG_NOISE_FACTOR * error * (kg_noise_length(l, change) + KG_NOISE_DISTANCE * kg_noise_length(l, copy)) / time;
+          KG_NOISE_FACTOR * error * (kg_noise_length(l, change) / time + kg_noise_length(l, copy) * fastest);
     }
   }
   l->noise = l->w.noise;
@@ -125,7 +314,6 @@ static inline size_t kg_projection_work(const kg_projection *c) {
 static inline void kg_projection_start(kg_projection *c) {
   if (c->manifold.position) {
     c->position = kg_level_of(&c->manifold, 1, KG_C(0.0), NULL, NULL, NULL, c->p, NULL, c->tolerance, c->work);
-    kg_clear(c->position.m, c->position.w.reach);
   }
   if (c->manifold.velocity || c->integrals.n) {
     c->velocity = kg_level_of(&c->manifold, 0, KG_C(0.0), NULL, NULL, NULL, c->p, NULL, c->tolerance, c->work);
@@ -158,9 +346,6 @@ static inline int kg_projection_renew(kg_projection *c, kg_real t, const kg_real
   return status < 0 || sum - sum == KG_C(0.0) ? status : KG_NOT_FINITE;
 }
 
-/* Largest change of the rows, as a fraction, within which they count as constant. */
-#define KG_PROJECTION_BENT KG_C(1e-3)
-
 /* Whether the last correction, which fixed nothing, serves the redundant rows as well. */
 static inline int kg_projection_met(kg_level *l) {
   if (l->rank == l->rows) {
@@ -170,75 +355,40 @@ static inline int kg_projection_met(kg_level *l) {
   return kg_level_met(l, 0);
 }
 
-/* Evaluates the metric, and S too with `both`. Returns the status of the functions. */
-static inline int kg_projection_metric(kg_level *l, int both) {
-  const int status = kg_level_metric(l, both);
-  if (both && status >= 0) {
-    kg_projection_reach(l);
-  }
-  return status;
-}
-
-/* Keeps the rows of a correction for kg_projection_stalled(). */
-static inline void kg_projection_keep(const kg_level *l) {
-  memcpy(l->w.ahead, l->w.rows, (size_t)(l->rows * (l->m + 1)) * sizeof(kg_real));
-}
-
-/* Whether residuals consist of rounding errors, after a correction w.z: they are larger than what the change of the
- * rows explains, while the rows have hardly changed. This is so where terms of a row that are not coordinates cancel: a
- * bar of 1 m that swings by 1 nm. */
-static inline int kg_projection_stalled(const kg_level *l) {
-  for (int i = 0; i < l->rows; ++i) {
-    const kg_real *row = l->w.rows + i * (l->m + 1), *before = l->w.ahead + i * (l->m + 1);
-    kg_real changed = KG_C(0.0), residual = KG_ABS(kg_level_residual(l, i));
-    for (int j = 0; j < l->m; ++j) {
-      changed += KG_ABS((row[j] - before[j]) * l->w.z[j]);
-    }
-    if (changed > KG_PROJECTION_BENT * kg_projection_terms(l, i, l->w.z) ||
-        (residual < changed && residual > l->tolerance * kg_projection_terms(l, i, kg_projection_sizes(l)))) {
-      return 0;
-    }
-  }
-  return 1;
-}
-
 /* kg_projection_level() where rows may become dependent on the way. Near such a state a small residual may be due to a
- * large error of the state: the state is accepted when the correction, not the residual, is below the tolerance, or
- * below the rounding error of the coordinates. */
+ * large error of the state: the state is accepted when the correction, not the residual, is below the tolerance. The
+ * tolerance (rad, m) is used as it is unless the rounding error of x exceeds it: an error of the coordinates is an
+ * error of the speed rows as well, whatever the number of revolutions. */
 static inline int kg_projection_any_rank(kg_level *l, int metric_known) {
-  const kg_real limit = KG_MAX(l->tolerance, KG_NOISE_ROUNDINGS * KG_EPSILON);
   l->noise = NULL;
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
-    int status = iteration == 0 ? kg_projection_measure(l) : KG_OK;
-    status = status < 0 ? status : kg_level_call(l, l->function, l->w.rows);
+    const kg_real size = KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
+    const kg_real limit = KG_MAX(l->tolerance, KG_C(4.0) * KG_EPSILON * size);
+    int status = kg_level_call(l, l->function, l->w.rows);
     if (status >= 0 && iteration == 0) {
-      if (!kg_projection_exceeds(l, KG_NOISE_ROUNDINGS * KG_EPSILON)) {
+      if (kg_noise_only(l)) {
         return KG_OK;
       }
-      status = metric_known ? status : kg_projection_metric(l, 1);
+      status = metric_known ? status : kg_level_metric(l, 1);
     }
     if (status < 0) {
       return status;
     }
-    if (iteration > 1 && kg_projection_stalled(l)) {
-      return KG_FINISHED;
-    }
     kg_level_correction(l);
-    if (iteration == 0 && !kg_projection_small_change(l, limit)) {
+    if (iteration == 0 && kg_largest(l->n, l->w.change) > limit) {
       status = kg_noise_of_rows(l);
       if (status < 0) {
         return status;
       }
       kg_level_correction(l);
     }
-    if (kg_projection_small_change(l, limit) && kg_projection_met(l)) {
+    if (kg_largest(l->n, l->w.change) <= limit && kg_projection_met(l)) {
       return iteration > 0 ? KG_FINISHED : KG_OK;
     }
-    kg_projection_keep(l);
     for (int i = 0; i < l->n; ++i) {
       l->x[i] += l->w.change[i];
     }
-    if (iteration > 0 && kg_projection_small_change(l, KG_PROJECTION_LAST) && kg_projection_met(l)) {
+    if (iteration > 0 && kg_largest(l->n, l->w.change) <= KG_PROJECTION_LAST * size && kg_projection_met(l)) {
       return KG_FINISHED;
     }
   }
@@ -255,27 +405,24 @@ static inline int kg_projection_level(kg_level *l, int metric_known) {
     return kg_projection_small(l, metric_known);
   }
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
-    int status = iteration == 0 ? kg_projection_measure(l) : KG_OK;
-    status = status < 0 ? status : kg_level_call(l, l->function, l->w.rows);
-    if (status >= 0 && (iteration > 0 || !metric_known) && !kg_projection_exceeds(l, l->tolerance)) {
+    int status = kg_level_call(l, l->function, l->w.rows);
+    kg_real change;
+    if (status >= 0 && (iteration > 0 || !metric_known) && !kg_projection_exceeds(l)) {
       return iteration > 0 ? KG_FINISHED : KG_OK;
     }
-    if (status >= 0 && iteration > 0 && kg_projection_stalled(l) && kg_projection_met(l)) {
-      return KG_FINISHED;
-    }
     if (status >= 0 && !metric_known) {
-      status = kg_projection_metric(l, l->positions);
+      status = kg_level_metric(l, l->positions);
       metric_known = 1; /* a factor of another size of correction away: the same to first order */
     }
     if (status < 0) {
       return status;
     }
     kg_level_correction(l);
-    kg_projection_keep(l);
     for (int i = 0; i < l->n; ++i) {
       l->x[i] += l->w.change[i];
     }
-    if (kg_projection_small_change(l, KG_PROJECTION_LAST) && kg_projection_met(l)) {
+    change = kg_largest(l->n, l->w.change);
+    if (change <= KG_PROJECTION_LAST * KG_MAX(KG_C(1.0), kg_largest(l->n, l->x)) && kg_projection_met(l)) {
       return KG_FINISHED;
     }
   }
@@ -297,8 +444,7 @@ static inline int kg_projection_integrals(kg_integrals *kept, kg_level *l, int m
   l->noise = NULL;
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
     const kg_real size = kg_largest(l->n, l->x);
-    int status = iteration == 0 ? kg_projection_measure(l) : KG_OK;
-    status = l->function && status >= 0 ? kg_level_call(l, l->function, l->w.rows) : status;
+    int status = l->function ? kg_level_call(l, l->function, l->w.rows) : KG_OK;
     if (status >= 0) {
       status = kg_integrals_evaluate(kept, l->t, l->q, l->u, l->r, l->p);
     }
@@ -308,12 +454,12 @@ static inline int kg_projection_integrals(kg_integrals *kept, kg_level *l, int m
     if (iteration == 0) {
       kg_integrals_measure(kept, l->u);
     }
-    if ((iteration > 0 || !metric_known) && change <= KG_PROJECTION_LAST * size &&
-        !kg_projection_exceeds(l, l->tolerance) && !kg_integrals_exceed(kept, l->tolerance, l->u, iteration == 0)) {
+    if ((iteration > 0 || !metric_known) && change <= KG_PROJECTION_LAST * KG_MAX(KG_C(1.0), size) &&
+        !kg_projection_exceeds(l) && !kg_integrals_exceed(kept, l->tolerance, l->u, iteration == 0)) {
       return iteration > 0 ? KG_FINISHED : KG_OK;
     }
     if (!metric_known) {
-      status = kg_projection_metric(l, l->any_rank);
+      status = kg_level_metric(l, l->any_rank);
       metric_known = 1;
     }
     if (status >= 0 && l->any_rank && l->function && iteration == 0) {
@@ -416,7 +562,6 @@ static inline int kg_projection_after_step(kg_projection *c, kg_stepper *s, cons
   if (outcome == KG_OK && s->statistics.steps % c->every != 0) {
     return outcome;
   }
-  c->position.step = c->velocity.step = KG_ABS(s->t - s->t_old);
   if (known) {
     memcpy(s->scratch, s->y, (size_t)s->ode.n * sizeof *s->y);
   }
