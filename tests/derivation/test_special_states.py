@@ -253,7 +253,7 @@ def test_inertias_that_vanish_at_regular_states(name: str, form: str) -> None:
     J = np.array([[1.0, -2.0 - np.sin(t)], [1.0, 1.0 - np.cos(t)]])
     expected = np.linalg.solve(J, [np.cos(t) * u[1], -np.sin(t) * u[1]])
     program, _ = assemble(kg.derive(model), BuildOptions.of(form, ("rhs",)))
-    values = {"t": [t], "q": [a, 0.3], "u": [*u], "p": [m] * len(model.parameters), "r": [], "g": [0.0] * 4}
+    values = {"t": [t], "q": [a, 0.3], "u": u.tolist(), "p": [m] * len(model.parameters), "r": [], "g": [0.0] * 4}
     status, found = interpret(program, "rhs", values)
     assert status >= 0
     assert found[2:] == pytest.approx(expected, rel=1e-12)

@@ -75,7 +75,11 @@ def test_switches_are_found_wherever_runs_evaluate_them(place: str) -> None:
 
 
 def test_breakpoints_of_splines_of_time() -> None:
-    assert levels(PLACES["spline"]()) == [(4.0, 5.0)]
+    """The ends are breakpoints too, where a run ends; nothing happens there where the last piece continues."""
+    (found,) = levels(PLACES["spline"]())
+    assert found == pytest.approx((0.0, 4.0, 5.0, 6.0), abs=1e-8)
+    f = kg.Spline([0, 4, 5, 6], [0, 0, 1, 1], kind="linear", name="f", extrapolate="polynomial")
+    assert levels(particle(f(t))) == [(4.0, 5.0)]
 
 
 @pytest.mark.parametrize("form", ["reduced", "nonminimal", "pseudoinverse", "canonical"])

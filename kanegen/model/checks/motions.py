@@ -163,6 +163,11 @@ class Snapshot:
         self._geometry, self._values = geometry, values
         self._axes: dict[Any, tuple[Array, Array]] = {}
 
+    @property
+    def largest(self) -> float:
+        """The largest magnitude of a value or a rate."""
+        return max((abs(float(x)) for pair in self._values.values() for x in pair), default=0.0)
+
     def vector(self, vector: Any) -> tuple[Array, Array]:
         """A SymPy vector and its rate, (3,) each; the number 0 is accepted as the zero vector."""
         value, rate = np.zeros(3), np.zeros(3)

@@ -36,6 +36,8 @@ CONTRADICTION = 1e-6
 """Two velocities contradict each other if they differ by more than this, relative to their components and to the terms
 that these are sums of. Rounding errors and residuals of the states are far smaller; a wrong expression gives far more
 at random states."""
+ROUNDING = 1e-30
+"""Differences below this fraction of the largest value of an expression are rounding errors of the 50 digits."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def _differ(claim: Claim, at: Moment) -> bool:
     given, follows = claim.given(at.exact), claim.follows(at.exact)
     difference = given - follows
     size = max(float(np.abs(given).max()), float(np.abs(follows).max()))
-    if not np.abs(difference).max() > CONTRADICTION * size:
+    if not np.abs(difference).max() > max(CONTRADICTION * size, ROUNDING * at.exact.largest):
         return False
     changes = [np.abs(claim.given(other) - claim.follows(other) - difference).max() for other in at.disturbed]
     return bool(np.abs(difference).max() > CONTRADICTION / RELATIVE_ZERO * max(changes))
