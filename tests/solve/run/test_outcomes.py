@@ -52,6 +52,26 @@ def lifted(r: Callable[[float], Any]) -> Solution:
     return ball.integrate((0.0, 1.0), q, u, r, method="rk4", step=0.5)
 
 
+@cache
+def rail(extrapolate: str = "error") -> kg.Solver:
+    """A particle on a rail whose resistance is a table from 0 to 1 m, here of zeros."""
+    x, v = me.dynamicsymbols("x v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    table = kg.Spline([0, 0.5, 1], [0, 0, 0], name="resistance", extrapolate=extrapolate)
+    model = kg.Model(
+        name="rail",
+        frame=N,
+        coordinates=(x,),
+        speeds=(v,),
+        kinematics=(x.diff() - v,),
+        bodies=(me.Particle("body", P, 1),),
+        loads=((P, -table(x) * N.x),),
+    )
+    return kg.build(model, functions=("rhs",))
+
+
 def broken_input(t: float) -> list[float]:
     if t > 0.5:
         raise ValueError("no data")
@@ -98,6 +118,12 @@ CASES = {
     ),
     Outcome.RIGHT_HAND_SIDE_FAILED: Case(
         lambda: track_run(t_span=(999.5, 1000.5)), 1000.0, names=("singular", "pseudoinverse", "mass")
+    ),
+    Outcome.OUTSIDE_TABLE: Case(
+        lambda: rail().integrate((0.0, 1.0), [0.0], [2.0]),
+        0.5,
+        names=("'resistance'", "is 1 at t = 0.5", "from 0 to 1", "extrapolate="),
+        remedy=lambda _: rail("constant").integrate((0.0, 1.0), [0.0], [2.0]),
     ),
     Outcome.INCONSISTENT: Case(
         lambda: lifted(lambda t: [1e150 if t >= 0.5 else 1.0, 0.0, 0.0]),
