@@ -18,6 +18,8 @@ VENV ?= .venv
 PEERS_VENV ?= .venv-peers
 PEERS_RESULTS ?= build/peers.json
 BIN := $(VENV)/bin
+# Otherwise every process of the tests would compile the modules of kanegen and of the tests again.
+unexport PYTHONDONTWRITEBYTECODE
 JOBS ?= 2
 
 .PHONY: demo test test-sympy test-targets test-campaigns lint format bench bench-pages bench-peers pictures clean

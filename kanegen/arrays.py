@@ -1,8 +1,8 @@
-"""The type of NumPy arrays of doubles, which most of the interface takes and returns, and the number of their rows."""
+"""The type of NumPy arrays of doubles, which most of the interface takes and returns; their rows, and parts of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -24,3 +24,12 @@ def row_count(counts: Mapping[str, int]) -> int:
             f"the numbers of rows differ: {have}; expected the same number N, or no rows (one value for all)"
         )
     return next(iter(counts.values()), 1)
+
+
+def sections(values: Array, sizes: Iterable[int]) -> list[Array]:
+    """Consecutive parts of an array with these numbers of rows, and what remains; faster than `numpy.split`."""
+    parts, start = [], 0
+    for size in sizes:
+        parts.append(values[start : start + size])
+        start += size
+    return [*parts, values[start:]]

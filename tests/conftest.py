@@ -11,6 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# For workers and subprocesses too, and before NumPy is imported: parallel sessions have the processors already, and
+# threads of BLAS that wait for them take up to a hundred times as long as one, even for a singular value decomposition
+# of a 3 by 3 matrix.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # The same examples in every run, so that a change is judged by what it changed; HYPOTHESIS_PROFILE=explore looks for
 # new ones.
 settings.register_profile("steady", derandomize=True, deadline=None)  # a deadline depends on the machine
@@ -23,14 +28,14 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The cache folder of this session, in ``KANEGEN_CACHE_DIR`` so that subprocesses share it; without a limit.
 
     Parallel workers share it too: a system is compiled once per session, whoever needs it first. Sessions with the same
-    folder ``KANEGEN_TEST_CACHE`` share that one. Models are compiled with less optimization, in half the time; the bits
-    of their results are the same (tests/codegen/test_optimization.py).
+    folder ``KANEGEN_TEST_CACHE`` share that one. Models are compiled with little optimization, in half the time; the
+    bits of their results are the same (tests/codegen/test_optimization.py).
     """
     base = tmp_path_factory.getbasetemp()
     own = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "kanegen-cache"
     folder = Path(os.environ.get("KANEGEN_TEST_CACHE", own))
     folder.mkdir(mode=0o700, exist_ok=True)
-    variables = {"KANEGEN_CACHE_DIR": str(folder), "KANEGEN_CACHE_SIZE": "inf", "KANEGEN_KERNEL_FLAGS": "-O1"}
+    variables = {"KANEGEN_CACHE_DIR": str(folder), "KANEGEN_CACHE_SIZE": "inf", "KANEGEN_KERNEL_FLAGS": "-Og"}
     previous = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     yield folder

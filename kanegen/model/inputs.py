@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Final
 
@@ -287,33 +288,33 @@ class InputLayout:
     free_controls: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def hidden(self) -> tuple[str, ...]:
         """The names of the hidden inputs."""
         multipliers = (f"multiplier of {row}" for row in self.contact_rows)
         return (*multipliers, *(f"y {name}" for name in self.free_controls), *self.states)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of all entries."""
         return len(self.inputs) + len(self.contact_rows) + len(self.free_controls) + len(self.states)
 
-    @property
+    @cached_property
     def hidden_slots(self) -> slice:
         """The slots of the hidden inputs."""
         return slice(len(self.inputs), self.size)
 
-    @property
+    @cached_property
     def multiplier_slots(self) -> slice:
         """The slots of the multipliers of the contact rows."""
         return slice(len(self.inputs), len(self.inputs) + len(self.contact_rows))
 
-    @property
+    @cached_property
     def free_slots(self) -> slice:
         """The slots of the free vector."""
         return slice(self.multiplier_slots.stop, self.size - len(self.states))
 
-    @property
+    @cached_property
     def state_slots(self) -> slice:
         """The slots of the additional states."""
         return slice(self.free_slots.stop, self.size)

@@ -14,7 +14,7 @@ from kanegen.errors import BuildError
 
 @pytest.mark.parametrize("name", ["rolling_disk", "slider_crank", "muscle_arm"])
 def test_bits_do_not_depend_on_the_optimization(name: str) -> None:
-    """The tests compile kernels with -O1; users get -O3."""
+    """The tests compile kernels with -Og; users get -O3."""
     functions = ("rhs", "jacobians", "energies")
     fast = kg.build(model_of(name), functions=functions, compiler=kg.CompilerOptions(kernel=KERNEL_FLAGS))
     quick = kg.build(model_of(name), functions=functions)

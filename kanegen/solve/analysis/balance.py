@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, sections
 from kanegen.codegen.description import Description
 from kanegen.model.inputs import MULTIPLIER
 from kanegen.solve.analysis.closed_contacts import ContactValues, RowSlopes
@@ -82,10 +82,14 @@ class Balance:
         laws = (f"law of {d.inputs[slot]}" for slot in self.laws)
         return (*(rates[row] for row in self.rates), *d.constraints.levels, *laws)
 
+    @cached_property
+    def _sizes(self) -> tuple[int, ...]:
+        d = self.description
+        return len(d.coordinates), len(d.speeds), len(d.states), len(d.inputs)
+
     def parts(self, X: Array) -> list[Array]:
         """q, u, s, r and the contact multipliers."""
-        d = self.description
-        return np.split(X, np.cumsum([len(d.coordinates), len(d.speeds), len(d.states), len(d.inputs)]))
+        return sections(X, self._sizes)
 
     def arguments(self, X: Array) -> tuple[float, Array, Array, Array]:
         """The arguments (t, q, u, r) of compiled functions; r contains multipliers and states."""

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, sections
 from kanegen.codegen.description import Description
 from kanegen.codes import ContactLaw, Mode
 from kanegen.errors import SolveError
@@ -60,8 +60,7 @@ class ContactValues(NamedTuple):
     def of(cls, gaps: Array, d: Description) -> ContactValues:
         """The sections of the function ``gaps``."""
         n_k, n_m = len(d.contacts.rows), len(d.contacts.table)
-        ends = np.cumsum([*[n_k] * 3, *[n_m] * 5])
-        return cls(*np.split(gaps, ends[:-1]))
+        return cls(*sections(gaps, (*[n_k] * 3, *[n_m] * 4)))
 
 
 class RowSlopes(NamedTuple):
@@ -77,7 +76,7 @@ class RowSlopes(NamedTuple):
     @classmethod
     def of(cls, matrix: Array, d: Description) -> RowSlopes:
         """The sections of the derivatives of "contacts"."""
-        return cls(*np.split(matrix, np.cumsum([*[len(d.contacts.rows)] * 4, len(d.contacts.table)])))
+        return cls(*sections(matrix, (*[len(d.contacts.rows)] * 4, len(d.contacts.table))))
 
 
 def acting_contacts(states: Mapping[str, ContactState]) -> dict[str, ContactState]:

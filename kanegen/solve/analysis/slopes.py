@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, sections
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.model.inputs import MULTIPLIER
@@ -142,10 +142,10 @@ class DifferenceSlopes(Slopes):
         return values
 
 
-def contact_values(sections: Array, d: Description, forces: Array) -> Array:
-    """The values whose derivatives are those of "contacts", from the sections of the function ``contacts``."""
+def contact_values(values: Array, d: Description, forces: Array) -> Array:
+    """The values whose derivatives are those of "contacts", from those of the function ``contacts``."""
     n_k, n_m = len(d.contacts.rows), len(d.contacts.table)
     n_u, skipped = len(d.speeds), len(d.coordinates) + len(d.speeds)
-    ends = skipped + np.cumsum([n_k * n_u, n_k**2, n_k, 3 * n_k, n_m, n_m, n_m])
-    D, free, of_rows, load, _, mu_k = np.split(sections, ends)[1:7]
+    sizes = skipped + n_k * n_u, n_k**2, n_k, 3 * n_k, n_m, n_m, n_m
+    _, D, free, of_rows, load, _, mu_k, _ = sections(values, sizes)
     return np.concatenate([free + D.reshape(n_k, n_k) @ forces, of_rows, load, mu_k])
