@@ -113,15 +113,25 @@ class Oracle:
 
     def value(self, expression: Any, state: Instant, udot: Array | None = None) -> Any:
         """The value of a scalar expression of t, q, q', q'', u, u', p, r, s."""
-        if expression not in self._leaves:
-            given = sm.sympify(expression)
-            # mpmath has no characteristic curves of muscles; doit() writes them with exponentials.
-            explicit = given.doit() if given.has(CharacteristicCurveFunction) else given
-            reduced = explicit.xreplace(self._zero).xreplace(self._dummies)
-            leaf = sm.lambdify(list(self._dummies.values()), reduced, modules="mpmath", cse=True)
-            self._leaves[expression] = leaf, has_second(expression)
-        leaf, needs_second = self._leaves[expression]
-        return exact(leaf(*state.arguments(udot, needs_second)))
+        return self.values((expression,), state, udot)[0]
+
+    def values(self, expressions: tuple[Any, ...], state: Instant, udot: Array | None = None) -> Array:
+        """The values of scalar expressions."""
+        if expressions not in self._leaves:
+            self._leaves[expressions] = self._leaf(expressions), any(map(has_second, expressions))
+        leaf, needs_second = self._leaves[expressions]
+        return array(leaf(*state.arguments(udot, needs_second)))
+
+    def _leaf(self, expressions: tuple[Any, ...]) -> Callable[..., Any]:
+        """The expressions as a function of the arguments in the order of ``_dummies``."""
+        given = [sm.sympify(expression) for expression in expressions]
+        # mpmath has no characteristic curves of muscles; doit() writes them with exponentials.
+        explicit = [x.doit() if x.has(CharacteristicCurveFunction) else x for x in given]
+        reduced = [x.xreplace(self._zero).xreplace(self._dummies) for x in explicit]
+        if all(x.is_Rational for x in reduced):
+            constants = [exact(x.p) / x.q for x in reduced]
+            return lambda *_: constants
+        return sm.lambdify(list(self._dummies.values()), reduced, modules="mpmath", cse=True)
 
     def rate_values(self, which: str) -> Callable[..., Any]:
         """The rates (or accelerations) of all inputs as a function of r, p, t; unknown ones are zero."""
@@ -135,16 +145,16 @@ class Oracle:
         return self._rates[which]
 
     def matrix(self, entries: Any, state: Instant, udot: Array | None = None) -> Array:
-        return np.array([self.value(entry, state, udot) for entry in entries], dtype=object).reshape(entries.shape)
+        return self.values(tuple(entries), state, udot).reshape(entries.shape)
 
     def rotation(self, frame: Any, state: Instant) -> Array:
         """Direction cosines: components in ``frame`` to inertial components."""
-        rotation = np.array([[mpmath.mpf(i == j) for j in range(3)] for i in range(3)], dtype=object)
-        while frame != self.model.frame:
+        if frame == self.model.frame:
+            return identity(mpmath.mpf(1))
+        if frame not in state.rotations:
             parent = self._paths[frame]
-            rotation = self.matrix(parent._dcm_dict[frame], state) @ rotation
-            frame = parent
-        return rotation
+            state.rotations[frame] = self.rotation(parent, state) @ self.matrix(parent._dcm_dict[frame], state)
+        return state.rotations[frame]
 
     def vector(self, vector: Any, state: Instant, udot: Array | None = None) -> Array:
         """Inertial components of a SymPy vector, with u' = 0 unless ``udot`` is given."""

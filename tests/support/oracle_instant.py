@@ -22,13 +22,24 @@ class Instant:
 
     def __init__(self, oracle: Oracle, t: Any, q: Array, u: Array, p: Array, r: Array) -> None:
         self.oracle, self.t, self.q, self.u, self.p, self.r = oracle, t, q, u, p, r
+        self.rotations: dict[Any, Array] = {}
+        self._neighbors: dict[Any, Instant] = {}
 
     def moved(self, s: Any, udot: Array) -> Instant:
+        return self._neighbor((s, *udot), lambda: self._moved(s, udot))
+
+    def _moved(self, s: Any, udot: Array) -> Instant:
         r = self.r + s * self.input_rates if len(self.r) else self.r
         return Instant(self.oracle, self.t + s, self.q + s * self.qdot, self.u + s * udot, self.p, r)
 
     def with_speeds(self, u: Array) -> Instant:
-        return Instant(self.oracle, self.t, self.q, u, self.p, self.r)
+        return self._neighbor(tuple(u), lambda: Instant(self.oracle, self.t, self.q, u, self.p, self.r))
+
+    def _neighbor(self, key: Any, make: Callable[[], Instant]) -> Instant:
+        """Every neighbor once, so that all bodies share what is known about it."""
+        if key not in self._neighbors:
+            self._neighbors[key] = make()
+        return self._neighbors[key]
 
     @cached_property
     def qdot(self) -> Array:
@@ -39,7 +50,7 @@ class Instant:
         def residual(qdot: Array) -> Array:
             probe = Instant(self.oracle, self.t, self.q, self.u, self.p, self.r)
             probe.__dict__["qdot"] = qdot
-            return array([self.oracle.value(equation, probe) for equation in equations])
+            return self.oracle.values(tuple(equations), probe)
 
         offset = residual(array([0] * n))
         columns = [residual(unit) - offset for unit in units(n)]
@@ -63,18 +74,13 @@ class Instant:
         if needs_second:
             second = derivative(lambda s: s.qdot, self, udot, OUTER_STEP)
         dynamic = [k for k, item in enumerate(model.inputs) if item.symbol.is_Function]
-        return [
-            *second,
-            *(self.input_accelerations[k] for k in dynamic),
-            *self.qdot,
-            *udot,
-            *(self.input_rates[k] for k in dynamic),
-            *self.q,
-            *self.u,
-            *self.r,
-            *self.p,
-            self.t,
-        ]
+        rates = [self.input_rates[k] for k in dynamic]
+        accelerations = [self.input_accelerations[k] for k in dynamic]
+        return [*second, *accelerations, *self.qdot, *udot, *rates, *self._state]
+
+    @cached_property
+    def _state(self) -> list[Any]:
+        return [*self.q, *self.u, *self.r, *self.p, self.t]
 
 
 def derivative(function: Callable[[Instant], Any], state: Instant, udot: Array | None, step: Any) -> Any:
