@@ -3,6 +3,7 @@
 # make test-sympy    the models of SymPy's own test suite against kanegen (about two minutes; see docs/sympy.md)
 # make test-targets    further compilers and sanitizers; emitted code in other hosts: analyzers, emulators of microcontrollers, FMI, CasADi,
 #                      JAX (see docs/standalone.md); pages in a browser; sweeps on clusters
+# make test-all    test and test-targets in one session
 # make test-campaigns    the generators of random models, motions, events and damaged files at full size (see docs/verification.md)
 # make lint    ruff and mypy --strict
 # make pictures    the pictures of the examples in docs/plots, and the outputs of docs/tour.ipynb
@@ -22,20 +23,26 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 JOBS ?= 2
 
-.PHONY: demo test test-sympy test-targets test-campaigns lint format bench bench-pages bench-peers pictures clean
+.PHONY: demo environment test test-sympy test-targets test-all test-campaigns lint format bench bench-pages bench-peers pictures clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python build_examples/rolling_disk.py
 
+environment: $(VENV)/targets.stamp
+
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
+test-sympy: export OPENBLAS_NUM_THREADS = 1
 test-sympy: $(VENV)/dev.stamp
 	PYTHONPATH=tests/support:tests/sympy_models $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q -c tests/sympy_models/sympy_suite/pytest.ini \
 	  --pyargs sympy.physics.mechanics.tests sympy.physics.biomechanics.tests
 
 test-targets: $(VENV)/targets.stamp
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "target and not timing"
+
+test-all: $(VENV)/targets.stamp
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not timing and not campaign"
 
 test-campaigns: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m campaign
