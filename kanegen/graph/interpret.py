@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,12 @@ class Context:
     # Both comparisons are false for NaN: a condition that cannot be evaluated counts as false.
     holds: Callable[[Any], bool] = lambda condition: bool(condition > 0 or condition < 0)
 
+    @cached_property
+    def operations(self) -> Mapping[str, Function]:
+        """Every operation on operands but calls."""
+        arithmetic = {op: getattr(operator, op) for op in ("add", "sub", "mul", "neg")}
+        return {**self.functions, **arithmetic, "select": self.select}
+
 
 def evaluate(roots: Sequence[Node], values: Mapping[str, Sequence[Any]], context: Context | None = None) -> list[Any]:
     """The values of ``roots``.
@@ -59,30 +66,30 @@ def evaluate(roots: Sequence[Node], values: Mapping[str, Sequence[Any]], context
     KeyError, IndexError
         When an input array, or an element of it, is missing.
     """
-    context = context or PYTHON
-    known: dict[int, Any] = {}
-    with context.scope():
-        for node in reachable(roots):
-            value = _value(node, [known[a.index] for a in node.args], values, context)
-            known[node.index] = value if context.result is None else context.result(node, value)
+    known = evaluate_all(reachable(roots), values, context)
     return [known[root.index] for root in roots]
 
 
-def _value(node: Node, args: list[Any], values: Mapping[str, Sequence[Any]], context: Context) -> Any:
-    match node.op:
-        case "const":
-            return context.number(node.payload)
-        case "input":
-            array, index = node.payload
-            return values[array][index]
-        case "add" | "sub" | "mul" | "neg":
-            return getattr(operator, node.op)(*args)
-        case "select":
-            return context.select(*args)
-        case "call":
-            return node.payload.extended(*args)
-        case op:
-            return context.functions[op](*args)
+def evaluate_all(
+    nodes: Iterable[Node], values: Mapping[str, Sequence[Any]], context: Context | None = None
+) -> dict[int, Any]:
+    """The values of ``nodes``, operands before results, by their indices; otherwise as :func:`evaluate`."""
+    context = context or PYTHON
+    result, operations = context.result, context.operations
+    known: dict[int, Any] = {}
+    with context.scope():
+        for node in nodes:
+            op = node.op
+            if op == "input":
+                array, index = node.payload
+                value = values[array][index]
+            elif op == "const":
+                value = context.number(node.payload)
+            else:
+                operation = node.payload.extended if op == "call" else operations[op]
+                value = operation(*[known[a.index] for a in node.args])
+            known[node.index] = value if result is None else result(node, value)
+    return known
 
 
 # -- Python floats ------------------------------------------------------------------------------------------
@@ -203,10 +210,12 @@ def mpmath_context(digits: int = 50) -> Context:
     """mpmath at ``digits`` decimal digits; exact constants of the graph are converted at that precision."""
     import mpmath
 
+    @lru_cache(maxsize=1024, typed=True)
     def number(value: Number) -> Any:
-        if isinstance(value, Fraction):
-            return mpmath.mpf(value.numerator) / value.denominator
-        return mpmath.mpf(value)
+        with mpmath.workdps(digits):  # whoever asks first, wherever
+            if isinstance(value, Fraction):
+                return mpmath.mpf(value.numerator) / value.denominator
+            return mpmath.mpf(value)
 
     def real(function: Function) -> Function:
         def call(*args: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.graph.decisions import RELATIVE_ZERO, vanish_at
 from kanegen.graph.derivatives import gradient, reachable
-from kanegen.graph.interpret import evaluate
+from kanegen.graph.interpret import evaluate_all
 from kanegen.graph.nodes import Node
 from kanegen.graph.ranks import unit_rows
 
@@ -34,7 +34,8 @@ class Newton:
         slopes = [slope for residual in residuals for slope in gradient([residual], [residual.graph.one], unknowns)]
         self._shape = m, n = len(residuals), len(unknowns)
         self._residuals = tuple(residuals)
-        self._nodes = [*residuals, *slopes]
+        self._numbers = [node.index for node in (*residuals, *slopes)]
+        self._nodes = reachable([*residuals, *slopes])
         self._is_unique = m == n and {node.index for node in unknowns}.isdisjoint(x.index for x in reachable(slopes))
 
     def solve(self, values: Mapping[str, Sequence[float]]) -> Values | None:
@@ -47,9 +48,10 @@ class Newton:
         far = _FAR * start.max(initial=0.0)
         for _ in range(_ITERATIONS):
             try:
-                numbers = np.array(evaluate(self._nodes, moved))
+                known = evaluate_all(self._nodes, moved)
             except (ValueError, ArithmeticError):
                 return None  # a user's Python function is not defined at this point
+            numbers = np.array([known[index] for index in self._numbers])
             if not np.isfinite(numbers).all():
                 return None
             rows = np.column_stack([numbers[m:].reshape(m, n), numbers[:m]])

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from kanegen.codes import Status
-from kanegen.graph.interpret import PYTHON, Context, evaluate
+from kanegen.graph.interpret import PYTHON, Context, evaluate, evaluate_all
 from kanegen.program.kernels import KERNELS
 from kanegen.program.records import Block, Call, Check, Function, Invoke, Program
 
@@ -61,6 +61,6 @@ def _run(program: Program, function: Function, values: dict[str, Any], context: 
 
 
 def _store(block: Block, arrays: dict[str, Any], context: Context) -> None:
-    results = evaluate([store.value for store in block.stores], arrays, context)
-    for store, value in zip(block.stores, results, strict=True):
-        arrays[store.array][store.index] = value
+    known = evaluate_all(block.nodes, arrays, context)
+    for store in block.stores:
+        arrays[store.array][store.index] = known[store.value.index]

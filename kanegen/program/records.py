@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 from typing import Generic, TypeAlias, TypeVar
 
 from kanegen.codes import Paradox, Status, SwitchShape
+from kanegen.graph.derivatives import reachable
 from kanegen.graph.nodes import Graph, Node
 from kanegen.precision import DOUBLE, Precision
 
@@ -35,6 +37,11 @@ class Block:
 
     title: str
     stores: tuple[Store[Node], ...]
+
+    @cached_property
+    def nodes(self) -> list[Node]:
+        """All nodes that the stores need, operands before results."""
+        return reachable(store.value for store in self.stores)
 
 
 @dataclass(frozen=True)
