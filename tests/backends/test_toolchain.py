@@ -9,7 +9,7 @@ import pytest
 from messages import raises
 
 from kanegen.backends.cython import toolchain as toolchain_module
-from kanegen.backends.cython.processes import run
+from kanegen.backends.cython.processes import processors, run
 from kanegen.backends.cython.toolchain import (
     CompilerOptions,
     compile_object,
@@ -114,3 +114,14 @@ def test_failures_carry_command_output_and_folder(tmp_path: Path) -> None:
         run((str(path),), folder=None)
     with raises(BuildError, "/nonexistent"):
         run(("/nonexistent",), folder=None)
+
+
+def test_the_number_of_compilers_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KANEGEN_PROCESSORS", raising=False)
+    assert processors() >= 1
+    monkeypatch.setenv("KANEGEN_PROCESSORS", " 7 ")
+    assert processors() == 7
+    for text in ("0", "-1", "2.5", "all"):
+        monkeypatch.setenv("KANEGEN_PROCESSORS", text)
+        with raises(BuildError, "KANEGEN_PROCESSORS", repr(text), "positive integer"):
+            processors()

@@ -99,7 +99,7 @@ def compile_source(
 def shared_library(source: str, folder: Path, *flags: str) -> ctypes.CDLL:
     """A C source as a loaded library."""
     target = folder / "snippet.so"
-    compile_source(C_COMPILER, source, target, "-O2", "-shared", "-fPIC", *flags)
+    compile_source(C_COMPILER, source, target, "-O1", "-shared", "-fPIC", *flags)
     return ctypes.CDLL(str(target))
 
 

@@ -41,7 +41,7 @@ class Stepper:
         for name, content in sources.files.items():
             (folder / name).write_text(content, encoding="utf-8")
         target = folder / "moreau.so"
-        ccompile.compile_source(ccompile.C_COMPILER, text, target, "-O2", "-shared", "-fPIC", *flags)
+        ccompile.compile_source(ccompile.C_COMPILER, text, target, "-O1", "-shared", "-fPIC", *flags)
         self.run = ctypes.CDLL(str(target)).run
         kind = np.ctypeslib.as_ctypes_type(real)
         self.run.argtypes = [ctypes.c_int, ctypes.c_int, kind, kind, *[ctypes.c_void_p] * 6]

@@ -32,7 +32,12 @@ _stop: ContextVar[Event | None] = ContextVar("_stop", default=None)
 
 
 def processors() -> int:
-    """The number of processors that this process may use."""
+    """The number of processors that a build uses: ``KANEGEN_PROCESSORS``, or those that this process may use."""
+    text = os.environ.get("KANEGEN_PROCESSORS", "").strip()
+    if text:
+        if not text.isdecimal() or int(text) == 0:
+            raise BuildError(f"the environment variable KANEGEN_PROCESSORS is {text!r}; expected a positive integer")
+        return int(text)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
