@@ -27,7 +27,8 @@ class Context:
     negation and ``select``, ``select(condition, true, false)`` chooses, and ``scope()`` is entered during an
     evaluation (the working precision of mpmath). ``result(node, value)`` gives the value that counts as that of a node;
     ``apply(function, arguments)`` calls a function of single numbers that changes lists among its arguments in place;
-    ``holds(condition)`` decides a condition for the whole evaluation.
+    ``holds(condition)`` decides a condition for the whole evaluation. ``call(function, arguments)`` is the value of a
+    function of the user or of a table, which continues beyond the ends.
     """
 
     number: Callable[[Number], Any]
@@ -38,6 +39,7 @@ class Context:
     apply: Callable[[Callable[..., int], Sequence[Any]], int] = lambda function, arguments: function(*arguments)
     # Both comparisons are false for NaN: a condition that cannot be evaluated counts as false.
     holds: Callable[[Any], bool] = lambda condition: bool(condition > 0 or condition < 0)
+    call: Callable[[Any, Sequence[Any]], Any] = lambda function, arguments: function.extended(*arguments)
 
 
 def evaluate(roots: Sequence[Node], values: Mapping[str, Sequence[Any]], context: Context | None = None) -> list[Any]:
@@ -80,7 +82,7 @@ def _value(node: Node, args: list[Any], values: Mapping[str, Sequence[Any]], con
         case "select":
             return context.select(*args)
         case "call":
-            return node.payload.extended(*args)
+            return context.call(node.payload, args)
         case op:
             return context.functions[op](*args)
 
