@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codes import Status
+from kanegen.errors import SolveError
 
 Value = Callable[[str, Array, Array], Array]
 """The value of a function of the model, by its name, at a state (q, u)."""
@@ -112,9 +114,9 @@ class _Level:
         return np.where(self.fixed, 0.0, change), bool(met.all())
 
     def move(self, change: Array) -> bool | None:
-        """Move x by the change, halved until the residuals shrink; returns whether the rows are then satisfied.
+        """Move x by the change, halved until the residuals have values (a spline may end on the way) and shrink.
 
-        None if they do not shrink; then x is unchanged.
+        Returns whether the rows are then satisfied; None if they do not shrink, and x is unchanged.
         """
         old, units, size, largest = self.x.copy(), self.scales, self.size, float(np.abs(change).max(initial=0.0))
         units = np.where(units > 0.0, units, 1.0)
@@ -122,7 +124,12 @@ class _Level:
         fraction = size / largest if largest > size else 1.0
         for _ in range(_HALVINGS):
             self.x[:] = old + fraction * change
-            if self.evaluate():
+            try:
+                satisfied = self.evaluate()
+            except SolveError:
+                fraction *= 0.5
+                continue
+            if satisfied:
                 return True
             if ((self.rows[:, -1] / units) ** 2).sum() <= (1.0 - 1e-4 * fraction) * before:
                 return False
@@ -162,8 +169,9 @@ def _assembled(level: _Level) -> Status:
             random = (random * 1103515245 + 12345) & 0x7FFFFFFF
             level.x[i] = guess[i] + (0.0 if level.fixed[i] else spread * (random / 2.0**30 - 1.0))
         spread *= 2.0
-        if _solved(level) == Status.OK:
-            return Status.OK
+        with suppress(SolveError):  # a guess beyond the end of a spline
+            if _solved(level) == Status.OK:
+                return Status.OK
     level.x[:] = first
     return status
 
