@@ -50,7 +50,14 @@ cdef class Prepared:
     @property
     def complaint(self):
         """The reason why constants are undefined, for messages."""
-        zeros = [name for name, value in zip(PARAMETERS, self.parameters) if value == 0.0]
+        values = list(zip(PARAMETERS, self.parameters))
+        zeros = [name for name, value in values if value == 0.0]
+        extremes = [f"{name} = {value:g}" for name, value in values if 0 < abs(value) < 1e-100 or abs(value) > 1e100]
+        if extremes and not zeros:
+            return (
+                f"contain products that are larger or smaller than every number for these parameters "
+                f"({', '.join(extremes)}): give other values, or other units"
+            )
         return (
             "divide by something that is zero for these parameters "
             f"(zero are: {', '.join(zeros) or 'none, but a combination vanishes'}): a speed then moves no mass, loads "

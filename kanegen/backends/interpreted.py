@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, Final, NoReturn, Unpack, cast
+from typing import Any, ClassVar, Final, NoReturn, Unpack, cast
 
 import numpy as np
 
 from kanegen.arrays import Array, row_count
+from kanegen.backends import consistent
 from kanegen.backends.cython.extension import c_sources
 from kanegen.backends.instants import Instants
 from kanegen.backends.parts import remember, request_of
@@ -66,6 +67,7 @@ class OutsideTableError(SolveError):
 class InterpretedModel:
     """A model that was built by this back end (:class:`kanegen.backends.protocol.Build`)."""
 
+    backend: ClassVar[str] = "interpreted"
     path = None
 
     def __init__(self, digest: str, generated: Generated, derive_more: DeriveMore | None = None) -> None:
@@ -456,6 +458,24 @@ class Interpreted:
             return r
 
         return at
+
+    def make_consistent(
+        self, prepared: Values, t: float, q: Any, u: Any, r: Any, fixed: Iterable[int], tolerance: float
+    ) -> tuple[int, Array, Array, int]:
+        """Status, corrected ``q`` and ``u``, and the number of corrections."""
+        state, inputs = self.checked_state(t, q, u), self.inputs(r)
+        levels = "position_level" in self.FUNCTIONS, "velocity_level" in self.FUNCTIONS
+        flags = np.zeros(len(self.COORDINATES) + len(self.SPEEDS), dtype=bool)
+        flags[list(fixed)] = True
+
+        def value(name: str, q: Array, u: Array) -> Array:
+            return np.asarray(self.Function(name, prepared).value(t, q, u, inputs))
+
+        try:
+            status, corrections = consistent.make_consistent(value, levels, state, flags, tolerance)
+        except SolveError:  # the caller says which function has no value there, and why
+            status, corrections = Status.SINGULAR, 0
+        return status, *state, corrections
 
     def integrate(
         self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, s0: Any, **options: Unpack[RunOptions]

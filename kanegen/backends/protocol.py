@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypedDict, Unpack
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -321,9 +321,11 @@ class ManyFunction(Protocol):
 class Build(Protocol):
     """The result of a back end.
 
-    ``digest`` identifies the build; ``sources`` are the generated C files; ``path`` is the loaded file, if any.
+    ``backend`` is its key in the table of back ends; ``digest`` identifies the build; ``sources`` are the generated C
+    files; ``path`` is the loaded file, if any.
     """
 
+    backend: ClassVar[str]
     module: Evaluator
     digest: str
     sources: Sources

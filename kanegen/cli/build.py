@@ -111,14 +111,15 @@ def emit(
 @click.option("--states", type=click.IntRange(min=1), default=10, show_default=True, help="Random states.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random states.")
 @form_option
-def verify(file: ModelFile, states: int, seed: int, form: str) -> None:
+@backend_option
+def verify(file: ModelFile, states: int, seed: int, form: str, backend: str) -> None:
     """Check the equations by other principles of mechanics, and the compiled code by interpreters.
 
     States are drawn around the INITIAL of the file, if it has one. All functions of --form are checked, and
     the right-hand sides of the other forms. The exit status is 1 if a check fails.
     """
     try:
-        report = run_checks(file.model, states=states, seed=seed, form=form, start=file.initial)
+        report = run_checks(file.model, states=states, seed=seed, form=form, start=file.initial, backend=backend)
     except VerificationError as error:
         if not isinstance(error.report, Report):
             raise

@@ -79,8 +79,8 @@ def doctor() -> None:
     if missing:
         raise click.ClickException(
             f"kanegen cannot compile models: see {', '.join(missing)} above. "
-            'kg.build(model, backend="interpreted"), and --backend interpreted of kanegen build, run and report, need '
-            "neither a compiler nor the cache"
+            'kg.build(model, backend="interpreted"), and --backend interpreted of kanegen build, run, report and '
+            "verify, need neither a compiler nor the cache"
         )
 
 

@@ -30,6 +30,7 @@ def report(
     duration: float,
     points: int | None,
     verify: bool,
+    backend: str,
     **settings: Any,
 ) -> None:
     """Write a page of HTML with the description, the equations, a motion and checks to PAGE.
@@ -41,10 +42,12 @@ def report(
     require_packages()
     motion, reason = None, ""
     if file.named_start() or start:
-        motion = _motion(file, parameters, Start(file, start, inputs), duration, points, settings)
+        motion = _motion(
+            file, parameters, Start(file, start, inputs), duration, points, {**settings, "backend": backend}
+        )
     else:
         reason = f"{file.path.name} gives no start: add INITIAL or Model(initial=...), or give --start NAME=VALUE"
-    written = report_page(Subject(file.model, motion, reason, verify))
+    written = report_page(Subject(file.model, motion, reason, verify, backend))
     print_line(f"report: {written.save(target)}")
     for notice in written.notices:
         print_line(f"  {notice}")

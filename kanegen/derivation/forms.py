@@ -5,8 +5,9 @@ M is the matrix of u' in ``M u' = P + J^T lambda``: the kinetic-energy matrix Q,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 from kanegen.derivation.algebra import SINGULAR_LIMIT, eliminate, factorize, solve_symmetric
 from kanegen.derivation.constraints import Partition
@@ -18,6 +19,9 @@ Matrix = Sequence[Sequence[Node]]
 
 RESIDUAL_LIMIT = Tolerance(1e-8, 1e-3)
 """Accelerations with a residual above this fraction of the terms of a constraint have lost half of their digits."""
+
+SPREAD = 1e4
+"""Inertias whose ratio is larger take more than four digits from the elimination of the larger ones by the smaller."""
 
 
 @dataclass(frozen=True)
@@ -174,9 +178,9 @@ def augmented_accelerations(
     """
     n = len(right_side)
     sizes = {r: term_size(mass_matrix[r][r]) for r in range(n) if not mass_matrix[r][r].is_zero}
+    inverse = {r: graph.apply("reciprocal", size) for r, size in sizes.items()}
     weights = []
     for row in rows:
-        inverse = {r: graph.apply("reciprocal", size) for r, size in sizes.items()}
         compliance = graph.sum(row[r] * row[r] * x for r, x in inverse.items())
         moves = graph.apply("lt", graph.zero, compliance)
         weights.append(graph.div(graph.one, graph.select(moves, compliance, graph.dot(row, row))))
@@ -185,11 +189,28 @@ def augmented_accelerations(
     matrix = [[mass_matrix[i][j] + graph.dot(weighted_columns[i], columns[j]) for j in range(n)] for i in range(n)]
     right = [p + graph.dot(column, bias) for p, column in zip(right_side, weighted_columns, strict=True)]
     solution = range_space_accelerations(graph, matrix, right, rows, bias)
+    solution = replace(solution, conditions=(*solution.conditions, *_without_spread(graph, rows, inverse)))
     if all(size.constant for size in sizes.values()):
         return solution
     # The pivots do not tell when Q and with it W vanish beside the forces.
     kept = [_holds(graph, row, solution.udot, value) for row, value in zip(rows, bias, strict=True)]
     return Accelerations(solution.udot, (*solution.conditions, *kept))
+
+
+def _without_spread(graph: Graph, rows: Matrix, inverse: Mapping[int, Node]) -> Iterator[Node]:
+    """The conditions that the inertias seen by each row, through one speed after the other, are of similar size.
+
+    Only what parameters determine is compared, which is tested once for a run. Speeds that move no mass do not count.
+    """
+    for row in rows:
+        sizes = {r: term_size(row[r]) for r in inverse if not row[r].is_zero}
+        shares = [size * size * inverse[r] for r, size in sizes.items()]
+        known = [share for share in shares if share.constant]
+        if len(known) > 1:
+            largest = reduce(partial(graph.apply, "max"), known)
+            present = (graph.select(graph.apply("lt", graph.zero, x), x, largest) for x in known)
+            smallest = reduce(partial(graph.apply, "min"), present)
+            yield graph.apply("le", largest, graph.const(SPREAD) * smallest)
 
 
 def _holds(graph: Graph, row: Sequence[Node], udot: Sequence[Node], value: Node) -> Node:

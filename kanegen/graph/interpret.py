@@ -28,7 +28,8 @@ class Context:
     negation and ``select``, ``select(condition, true, false)`` chooses, and ``scope()`` is entered during an
     evaluation (the working precision of mpmath). ``result(node, value)`` gives the value that counts as that of a node;
     ``apply(function, arguments)`` calls a function of single numbers that changes lists among its arguments in place;
-    ``holds(condition)`` decides a condition for the whole evaluation.
+    ``holds(condition)`` decides a condition for the whole evaluation. ``call(function, arguments)`` is the value of a
+    function of the user or of a table, which continues beyond the ends.
     """
 
     number: Callable[[Number], Any]
@@ -39,6 +40,7 @@ class Context:
     apply: Callable[[Callable[..., int], Sequence[Any]], int] = lambda function, arguments: function(*arguments)
     # Both comparisons are false for NaN: a condition that cannot be evaluated counts as false.
     holds: Callable[[Any], bool] = lambda condition: bool(condition > 0 or condition < 0)
+    call: Callable[[Any, Sequence[Any]], Any] = lambda function, arguments: function.extended(*arguments)
 
     @cached_property
     def operations(self) -> Mapping[str, Function]:
@@ -86,8 +88,8 @@ def evaluate_all(
             elif op == "const":
                 value = context.number(node.payload)
             else:
-                operation = node.payload.extended if op == "call" else operations[op]
-                value = operation(*[known[a.index] for a in node.args])
+                operands = [known[a.index] for a in node.args]
+                value = context.call(node.payload, operands) if op == "call" else operations[op](*operands)
             known[node.index] = value if result is None else result(node, value)
     return known
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -263,9 +263,9 @@ class Event:
     impose, remove
         Names of the latches that the event closes and opens.
     reset
-        New values of additional states of the model, a mapping from the state to an expression of the quantities that
-        a guard can contain, evaluated at the values before the event. The resets of simultaneous events follow one
-        another in the order of the events.
+        New values of additional states of the model, a mapping from the state or its name to an expression of the
+        quantities that a guard can contain, evaluated at the values before the event. The resets of simultaneous
+        events follow one another in the order of the events.
     """
 
     name: str = field(metadata={"read": _given_name})
@@ -276,6 +276,12 @@ class Event:
     impose: Any = field(default=(), metadata={"read": _names})
     remove: Any = field(default=(), metadata={"read": _names})
     reset: Mapping[Any, Any] = field(default_factory=FrozenMapping, metadata={"read": _reset})
+
+    def resetting(self, symbols: Iterable[Any]) -> Event:
+        """The same event, whose resets by the names of ``symbols`` are resets of these symbols."""
+        names = {symbol_name(symbol): symbol for symbol in symbols if symbol not in self.reset}
+        values = ((names.get(key, key) if isinstance(key, str) else key, value) for key, value in self.reset.items())
+        return replace(self, reset=FrozenMapping(values)) if self.reset else self
 
 
 def normalized_contacts(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:

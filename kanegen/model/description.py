@@ -247,6 +247,7 @@ def described(given: Mapping[str, Any], problems: list[str]) -> SystemDescriptio
     energy = normalize.potential_energy(given.get("potential_energy"), bodies, with_gravity, problems)
     in_motion = (*values["coordinates"], *values["speeds"], *values["states"])
     initial = normalize.initial_values(given.get("initial"), in_motion, problems)
+    values["events"] = tuple(event.resetting(in_motion) for event in values["events"])
     shapes = FrozenMapping(normalized_shapes(given.get("shapes"), "shapes", problems))
     units = normalize.units(given.get("units"), "units", problems)
     return SystemDescription(**values, potential_energy=energy, initial=initial, shapes=shapes, units=units)

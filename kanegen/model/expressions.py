@@ -82,13 +82,15 @@ def atoms(expressions: Iterable[Any]) -> frozenset[Any]:
 
 
 def not_real(expressions: Iterable[Any]) -> frozenset[Any]:
-    """The constants in ``expressions`` that are no real numbers: nan, infinities and the imaginary unit."""
+    """What is no real number in ``expressions``: nan, infinities, the imaginary unit, and the bounds of a limit."""
     found: set[Any] = set()
     seen: set[Any] = set()
     stack = list(expressions)
     while stack:
         expr = stack.pop()
-        if expr.args and expr not in seen:
+        if isinstance(expr, sympy.AccumBounds):
+            found.add(expr)
+        elif expr.args and expr not in seen:
             seen.add(expr)
             stack.extend(expr.args)
         elif expr in _NOT_REAL:

@@ -44,7 +44,7 @@ def verification(subject: Subject) -> Iterator[str] | None:
 def _verification(subject: Subject) -> Iterator[str]:
     form = subject.solver.description.form if subject.has_solver else "auto"
     try:
-        report = verify(subject.model, form=form, start=subject.start)
+        report = verify(subject.model, form=form, start=subject.start, backend=subject.backend)
     except VerificationError as error:
         if not isinstance(error.report, Report):
             raise

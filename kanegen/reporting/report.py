@@ -11,7 +11,7 @@ from kanegen.solve import Solution
 from kanegen.solve.solution.animation import model_of
 
 
-def report(subject: Any, *, model: Any = None, verify: bool = True) -> Page:
+def report(subject: Any, *, model: Any = None, verify: bool = True, backend: str = "cython") -> Page:
     """A page about a model and a motion: description, equations, forms, motion, forces, equilibrium, checks.
 
     ``kg.report(solution).save("pendulum.html")`` writes one file that works without a network; a notebook shows it
@@ -26,6 +26,9 @@ def report(subject: Any, *, model: Any = None, verify: bool = True) -> Page:
         The model of a solution whose solver was pickled, or that was loaded without a solver.
     verify
         Whether to run the checks of :func:`kanegen.verify`, which compiles the model in every form.
+    backend
+        The back end for a report without the solver of a motion, as for :func:`kanegen.build`; otherwise that of the
+        solver is used.
 
     Returns
     -------
@@ -45,7 +48,9 @@ def report(subject: Any, *, model: Any = None, verify: bool = True) -> Page:
     if not isinstance(verify, bool):
         raise SolveError(f"verify is {brief(verify)}; expected True or False")
     if isinstance(subject, Model):
-        return report_page(Subject(subject, None, "the report was made of a model, without a solution", verify))
+        return report_page(
+            Subject(subject, None, "the report was made of a model, without a solution", verify, backend)
+        )
     if not isinstance(subject, Solution):
         raise SolveError(f"subject is {brief(subject)}; expected a kanegen.Solution or a kanegen.Model")
-    return report_page(Subject(model_of(subject, model), subject, "", verify))
+    return report_page(Subject(model_of(subject, model), subject, "", verify, backend))

@@ -17,12 +17,16 @@ from kanegen.solve import Solution, Solver
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A model, its motion or the ``reason`` why there is none, and whether the checks of `kanegen.verify` are run."""
+    """A model, its motion or the ``reason`` why there is none, and whether the checks of `kanegen.verify` are run.
+
+    ``built_with``: the back end where no solver of a motion is known; see :attr:`backend`.
+    """
 
     model: Model
     motion: Solution | None
     reason: str
     verify: bool
+    built_with: str = "cython"
 
     @cached_property
     def equations(self) -> Equations:
@@ -48,7 +52,12 @@ class Subject:
             solver: Solver = self.motion.solver
             return solver
         known = {symbol_name(symbol): value for symbol, value in self.parameters.items() if value is not None}
-        return build(self.model).with_parameters(known)
+        return build(self.model, backend=self.built_with).with_parameters(known)
+
+    @property
+    def backend(self) -> str:
+        """The back end of the solver: that of the motion, if it is known."""
+        return self.motion.solver.extension.backend if self.motion is not None and self.has_solver else self.built_with
 
     @property
     def parameters(self) -> Mapping[Any, float | None]:

@@ -147,7 +147,7 @@ def writable(given: Any, advice: str = "") -> Iterator[None]:
         yield
     except SolveError:
         raise
-    except (KeyError, ValueError) as error:  # an array or its metadata
+    except (KeyError, ValueError, RuntimeError) as error:  # an array or its metadata, a checksum
         reason = f"{type(error).__name__}: {error}"
         raise SolveError(f"the store {brief(given)} is damaged ({reason}){advice}") from error
     except Exception as error:  # of zarr, fsspec or the file system
@@ -189,8 +189,10 @@ def _filled(group: Any, name: str, values: NDArray[Any], dimensions: tuple[str, 
 
 
 def _array(group: Any, name: str, **options: Any) -> None:
-    """An array in place of one that an interrupted call has left."""
-    group.create_array(name, overwrite=True, **options)
+    """An array in place of one that an interrupted call has left, with a checksum in each of its files."""
+    from zarr.codecs import ZstdCodec
+
+    group.create_array(name, overwrite=True, compressors=ZstdCodec(checksum=True), **options)
 
 
 def _require_same(given: Any, group: Any, marks: Fingerprint) -> None:

@@ -51,20 +51,22 @@ def check_model(
     form: str,
     start: Mapping[str, Any] | None,
     forms: Iterable[str] | None,
+    backend: str,
 ) -> Report:
     """The report of all checks; see :func:`kanegen.verify`, whose arguments these are.
 
     Raises `VerificationError` if a principle is violated, or if no regular state is found.
     """
     others = [BuildOptions.of(other).form for other in (FORMS if forms is None else forms)]
-    solver, functions, notes = _everything(model, form)
+    solver, functions, notes = _everything(model, form, backend)
     equations = derive(model)
     generated = generate(equations, BuildOptions.of(form, functions))
     name = generated.description.form
     drawn = draw_states(equations, states, seed, start)
     subject = Subject(equations, generated.program, solver, drawn)
     with mpmath.workdps(DIGITS):
-        checks = tuple(_checks(model, subject, [other for other in others if other not in (AUTO, name)]))
+        others = [other for other in others if other not in (AUTO, name)]
+        checks = tuple(_checks(subject, others, partial(build, model, functions=("rhs",), backend=backend)))
     report = Report(model.name, name, checks, (*_notes(subject, seed, start), *notes))
     if not report.ok:
         failed = ", ".join(check.principle for check in report.failed)
@@ -72,23 +74,24 @@ def check_model(
     return report
 
 
-def _everything(model: Model, form: str) -> tuple[Solver, tuple[str, ...], tuple[str, ...]]:
+def _everything(model: Model, form: str, backend: str) -> tuple[Solver, tuple[str, ...], tuple[str, ...]]:
     """The solver with all functions (without Jacobians if a user function has no derivatives), their names, notes."""
     functions = BuildOptions.of(form, "all").functions
     try:
-        return build(model, form=form, functions=functions), functions, ()
+        return build(model, form=form, functions=functions, backend=backend), functions, ()
     except DerivationError as error:
         functions = tuple(name for name in functions if name not in group("jacobians"))
-        return build(model, form=form, functions=functions), functions, (f"without Jacobians: {error}",)
+        solver = build(model, form=form, functions=functions, backend=backend)
+        return solver, functions, (f"without Jacobians: {error}",)
 
 
-def _checks(model: Model, subject: Subject, forms: Iterable[str]) -> Iterator[Check]:
+def _checks(subject: Subject, forms: Iterable[str], build_form: Callable[..., Solver]) -> Iterator[Check]:
     for principle, compare, tolerance in PRINCIPLES:
         yield judge(principle, tolerance or subject.tolerance, partial(compare, subject))
     yield from compiled.interpreters(subject)
     yield judge("equations of motion", DOUBLE, partial(compiled.constrained_motion, subject))
     for form in forms:
-        form_motion = partial(compiled.form_motion, subject, build=partial(build, model, form=form, functions=("rhs",)))
+        form_motion = partial(compiled.form_motion, subject, build=partial(build_form, form=form))
         yield judge(f"form {form}", DOUBLE, form_motion)
 
 

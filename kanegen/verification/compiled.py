@@ -1,4 +1,7 @@
-"""Comparison of compiled functions with interpreters of the program, and with the equations that they must satisfy."""
+"""Comparison of compiled functions with interpreters of the program, and with the equations that they must satisfy.
+
+The functions are those of any back end; with ``"interpreted"`` they are called interpreted functions.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +47,7 @@ class Compiled:
         self._module = solver.extension.module
         self._stabilized = stabilized
         self.names: tuple[str, ...] = tuple(self._module.FUNCTIONS)
+        self.kind = "interpreted" if solver.extension.backend == "interpreted" else "compiled"
 
     def __call__(self, name: str, state: State) -> Array:
         """The value as a flat array. Raises SolveError if the function is undefined at the state."""
@@ -62,8 +66,9 @@ def interpreters(subject: Subject) -> tuple[Check, Check]:
     def interpreted(name: str, state: State) -> Numbers:
         return subject.interpret(name, {key: np.array(array) for key, array in state.values().items()}, context)
 
-    checks = first, second = Worst("compiled functions", DOUBLE), Worst("NumPy interpreter", DOUBLE)
-    evaluations: tuple[Callable[[str, State], Vector], ...] = (Compiled(subject.solver, stabilized=True), interpreted)
+    compiled = Compiled(subject.solver, stabilized=True)
+    checks = first, second = Worst(f"{compiled.kind} functions", DOUBLE), Worst("NumPy interpreter", DOUBLE)
+    evaluations: tuple[Callable[[str, State], Vector], ...] = (compiled, interpreted)
     for name in names:
         for state in subject.states:
             try:
@@ -148,7 +153,7 @@ def constrained_motion(subject: Subject, worst: Worst) -> str:
             _compare_laws(subject, compiled, worst, state, motion)
         except SolveError as error:
             worst.add(str(error), state)
-    return f"{', '.join(laws)} of the compiled functions"
+    return f"{', '.join(laws)} of the {compiled.kind} functions"
 
 
 def _compare_laws(subject: Subject, compiled: Compiled, worst: Worst, state: State, motion: Motion) -> None:
@@ -193,4 +198,4 @@ def form_motion(subject: Subject, worst: Worst, build: Callable[[], Solver]) -> 
         if len(sdot):
             rates = subject.evaluate(subject.equations.sdot.nodes, state, udot=motion.udot)
             worst.compare("s'", state, sdot, rates, np.full(len(sdot), float(abs(rates).max())))
-    return f"q' and u' of the compiled form against the bordered solve of {subject.equations.M.name}, P, J, b"
+    return f"q' and u' of the {compiled.kind} form against the bordered solve of {subject.equations.M.name}, P, J, b"

@@ -17,6 +17,7 @@ def verify(
     form: str = "auto",
     start: Mapping[str, Any] | None = None,
     forms: Iterable[str] | None = None,
+    backend: str = "cython",
 ) -> Report:
     """Check the equations and the compiled code of a model at random states, without reference results.
 
@@ -39,6 +40,8 @@ def verify(
         absolute values of coordinates lie between 0.2 and 1.1 (m, rad).
     forms
         Other forms, whose right-hand sides are built and compared; None means all of :data:`kanegen.forms.FORMS`.
+    backend
+        The back end whose functions are checked, as for :func:`kanegen.build`: ``"interpreted"`` needs no C compiler.
 
     Returns
     -------
@@ -58,4 +61,4 @@ def verify(
     for what, value, least in (("states", states, 1), ("seed", seed, 0)):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise VerificationError(f"{what} is {brief(value)}; expected an integer, at least {least}")
-    return check_model(model, states, seed, form, start, forms)
+    return check_model(model, states, seed, form, start, forms, backend)

@@ -7,6 +7,7 @@ the integration with two Gauss points (order 4), which lie inside the intervals,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final
@@ -18,6 +19,7 @@ from kanegen.arrays import Array
 from kanegen.derivation import lower_model
 from kanegen.errors import DerivationError
 from kanegen.graph import Node, evaluate
+from kanegen.graph.domains import requirements
 from kanegen.graph.interpret import numpy_context
 from kanegen.model.geometry import Route, breadth_first, path, position_path
 from kanegen.view.motion import Motion, Rows
@@ -29,6 +31,18 @@ CHUNK: Final = 20_000
 SAME_PATH: Final = 1e-3
 """A position that is written in the coordinates is used if it moves as the integral of the velocity does, within this
 fraction of the path: an integration with the default tolerances is far better, other motions differ much more."""
+
+
+def _held(function: Any, arguments: Sequence[Any]) -> Any:
+    """The value of a function of the user or of a table; beyond the ends of a table, that at the end."""
+    inside = (
+        x if domain is None else np.clip(x, domain.lowest, domain.highest)
+        for domain, x in zip(function.domains, arguments, strict=True)
+    )
+    return function.extended(*inside)
+
+
+_HELD: Final = replace(numpy_context(), call=_held)
 
 
 class NotKnownError(Exception):
@@ -61,9 +75,20 @@ class Poses:
         for start in range(0, times.size, CHUNK):
             chunk = times[start : start + CHUNK]
             rows = self._picture_rows if times is self.motion.times else self.motion.rows(chunk)
-            columns = evaluate(nodes, rows, numpy_context())
+            columns = evaluate(nodes, rows, _HELD)
+            self._mention_ends(nodes, rows)
             parts.append(np.stack([np.broadcast_to(column, chunk.shape) for column in columns], axis=-1))
         return np.concatenate(parts).astype(np.float64)
+
+    def _mention_ends(self, nodes: Sequence[Node], rows: Rows) -> None:
+        """Add a notice for each table that the nodes need beyond its ends."""
+        for need in requirements(nodes):
+            if not np.all(evaluate([need.condition], rows, _HELD)[0]):
+                domain = need.domain
+                self.notices[
+                    f"{domain.label} has values from {domain.lowest:.9g} to {domain.highest:.9g} only: beyond them, "
+                    "what depends on it is drawn with its value at the end"
+                ] = None
 
     @cached_property
     def _picture_rows(self) -> Rows:

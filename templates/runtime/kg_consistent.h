@@ -232,8 +232,8 @@ static inline kg_real kg_level_merit(const kg_level *l, const kg_real *units) {
   return sum;
 }
 
-/* Moves x along the correction, halved until the residuals shrink. Returns KG_FINISHED, KG_OK, or KG_INCONSISTENT
- * if they do not shrink; then x is unchanged. */
+/* Moves x along the correction, halved until the residuals have values (a spline may end on the way) and shrink.
+ * Returns KG_FINISHED, KG_OK, or KG_INCONSISTENT if they do not shrink; then x is unchanged. */
 static inline int kg_level_move(kg_level *l) {
   kg_real *units = l->w.sizes; /* no longer in use: the correction is known */
   const kg_real size = kg_level_size(l);
@@ -249,10 +249,10 @@ static inline int kg_level_move(kg_level *l) {
       l->x[i] = l->w.old[i] + fraction * l->w.change[i];
     }
     status = kg_level_evaluate(l);
-    if (status < 0 || status == KG_FINISHED) {
+    if (status == KG_FINISHED) {
       return status;
     }
-    if (kg_level_merit(l, units) <= (KG_C(1.0) - KG_C(1e-4) * fraction) * before) {
+    if (status >= 0 && kg_level_merit(l, units) <= (KG_C(1.0) - KG_C(1e-4) * fraction) * before) {
       return KG_OK;
     }
     fraction *= KG_C(0.5);

@@ -76,3 +76,29 @@ def test_run_and_build_without_a_compiler(file: Path) -> None:
         atol=1e-12,
     ).y[0, -1]
     assert float(last[1]) == pytest.approx(math.sin(angle), abs=1e-6)
+
+
+def test_a_start_that_violates_the_constraints_is_corrected(file: Path) -> None:
+    done = command(file.parent, "run", str(file), "--backend", "interpreted", "--time", "0.1", "--start", "x=0.8")
+    assert done.returncode == 0, done.stderr
+
+
+def test_verify_without_a_compiler(file: Path) -> None:
+    done = command(file.parent, "verify", str(file), "--backend", "interpreted", "--states", "2")
+    assert done.returncode == 0, done.stderr
+    says(done.stdout, "interpreted functions", "form nonminimal")
+    assert "compiled" not in done.stdout
+
+
+@pytest.mark.parametrize("start", [(), ("INITIAL",)])
+def test_a_report_without_a_compiler_has_every_section(file: Path, start: tuple[str, ...]) -> None:
+    """Also where there is no motion, whose solver would be known."""
+    if not start:
+        file.write_text(FILE.replace("INITIAL", "OTHER"))
+    page = file.with_suffix(".html")
+    done = command(file.parent, "report", str(file), str(page), "--backend", "interpreted", "--time", "0.1")
+    assert done.returncode == 0, done.stderr
+    assert "compiler" not in done.stdout
+    text = page.read_text(encoding="utf-8")
+    says(text, "interpreted functions", "comparisons")
+    assert "no C compiler" not in text

@@ -152,6 +152,20 @@ def test_half_characters_in_names_are_refused(parts, changes):
         parts.model(**changes(parts, "half \ud800"))
 
 
+@pytest.mark.parametrize("character", ["\0", "\x0b", "\uffff"])
+def test_control_characters_in_names_are_refused(parts, character):
+    """A string in C ends at NUL, and FMUs are XML: the model took what its outputs did not."""
+    with raises(ModelError, "control character", "outputs"):
+        parts.model(outputs={f"a{character}b": q1})
+    parts.model(outputs={"a\tb\nc": q1})
+
+
+def test_empty_names_are_refused(parts):
+    nameless = sm.Symbol("")
+    with raises(ModelError, "parameters", "empty name"):
+        parts.model(parameters={nameless: 1.0}, outputs={"o": nameless * q1})
+
+
 def test_all_problems_at_once(parts):
     problems = parts.problems(
         parameters={m: -1.0, "stiffness": 2.0},
@@ -313,6 +327,11 @@ def test_plain_symbols_as_inputs(parts):
     A.orient_axis(parts.N, parts.N.z, s)
     problem = only(parts.problems(inputs=[s], loads=[(parts.P, k * A.x)]))
     says(problem, "s", "orientation", "A", "N", "dynamicsymbols('s')")
+
+
+def test_the_bounds_of_a_limit_are_no_number(parts):
+    """SymPy gives them for the limit of a sine at infinity; they became an expression with comparisons."""
+    says_one(parts.problems(outputs={"o": sm.AccumBounds(-1, 1) * q1}), "outputs['o']", "AccumBounds", "finite")
 
 
 @pytest.mark.parametrize("value", [sm.nan, sm.zoo, sm.oo, -sm.oo, sm.I, float("nan"), sm.zoo * q1])

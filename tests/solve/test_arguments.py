@@ -313,3 +313,13 @@ def test_no_argument_of_a_page_raises_an_error_of_python(tmp_path: Path, monkeyp
     page = kg.animate(motion, title="\ud800")
     for value in (None, "", "a\0b", *ODD):
         refused(lambda value=value: page.save(value), refuses)
+
+
+def test_products_beyond_the_numbers_are_no_divisions_by_zero() -> None:
+    """The square of 1e308 overflowed, and the message spoke of a mass that vanishes."""
+    solver = kg.build(model_of("rolling_disk"))
+    start = initial("rolling_disk")
+    with raises(kg.SolveError, "R = 1e+308", "units"):
+        solver.with_parameters({"R": 1e308}).integrate((0.0, 1.0), start["q"], start["u"])
+    with raises(kg.SolveError, "zero are: R"):
+        solver.with_parameters({"R": 0.0}).integrate((0.0, 1.0), start["q"], start["u"])

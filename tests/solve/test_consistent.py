@@ -10,6 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+import sympy.physics.mechanics as me
 from ccompile import SANITIZERS, host_source, run_program, shared_library, with_each_c_sanitizer
 from handmade_track import solver as track
 from hypothesis import given, settings
@@ -265,3 +266,28 @@ def test_units_of_residuals_in_c_and_in_python(name: str) -> None:
     bound = sum(np.abs(slopes(x + move) - slopes(x - move)) / 2e-6 for move in moves)
     assert (units > 0.0).all()
     assert (units <= 2.0 * bound * (1.0 + 1e-5)).all()  # two moves of at most the sizes
+
+
+@pytest.mark.parametrize("backend", ["cython", "interpreted"])
+def test_a_correction_that_leaves_a_spline_is_shortened(backend: str) -> None:
+    """A follower on the cam y = x^3 of 0 <= x <= 3: Newton's first correction from x = 0.3 ends at x = 20."""
+    x, y, v, w = me.dynamicsymbols("x y v w")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    points = np.linspace(0.0, 3.0, 7)
+    cam = kg.Spline(points, points**3, name="cam")
+    model = kg.Model(
+        name="cam",
+        frame=N,
+        coordinates=(x, y),
+        speeds=(v, w),
+        kinematics=(v - x.diff(), w - y.diff()),
+        bodies=(me.Particle("follower", O.locatenew("P", x * N.x + y * N.y), 1),),
+        holonomic_constraints=(y - cam(x),),
+    )
+    solver = kg.build(model, backend=backend)
+    q, u = solver.make_consistent(0.0, [0.3, 20.0], [0.0, 3.0], fixed=["y", "w"])
+    assert q == pytest.approx([20.0 ** (1 / 3), 20.0], rel=SOLVE)
+    assert u == pytest.approx([1.0 / q[0] ** 2, 3.0], rel=SOLVE)
+    with raises(SolveError, "the spline 'cam'", "from 0 to 3"):
+        solver.make_consistent(0.0, [3.3, 20.0], [0.0, 3.0])

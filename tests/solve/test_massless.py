@@ -52,6 +52,16 @@ def test_a_pulley_with_and_without_mass(form: str, inertia: float) -> None:
     np.testing.assert_allclose(fall.q[-1], [a / 2, -a / 2, a / 0.4], rtol=1e-9)
 
 
+@pytest.mark.parametrize("inertia", [1e-15, 1e-12, 1e-9, 1e-7, 1e-5, 1e-3])
+@pytest.mark.parametrize("units", [1e-9, 1.0, 1e9])
+def test_an_inertia_that_is_tiny_beside_others_loses_no_digits(inertia: float, units: float) -> None:
+    """ "augmented" eliminated the masses of the rope by that of the pulley: 1e-12 kg m^2 left five digits."""
+    masses = {"m": units, "k": 3.0 * units, "I": inertia * units}
+    solver = kg.build(pulley(), form="augmented").with_parameters(masses)
+    a = G * (1.0 - 3.0) / (4.0 + inertia / 0.04)
+    np.testing.assert_allclose(solver.rhs(0.0, [0.0] * 3, [0.0] * 3)[1], [a, -a, a / 0.2], rtol=1e-12)
+
+
 def test_a_form_that_divides_by_the_mass_names_those_that_do_not() -> None:
     with raises(kg.SolveError, "I", '"augmented"', '"nonminimal"'):
         kg.build(pulley(), form="range_space").rhs(0.0, [0.0] * 3, [0.0] * 3)

@@ -219,6 +219,33 @@ def test_damaged_stores_are_named(tmp_path: Path) -> None:
         _ = sweep("junk.zarr")["two"]
 
 
+def test_no_flipped_bit_in_a_chunk_changes_a_number(tmp_path: Path) -> None:
+    """Numbers that cannot be compressed lie in a chunk as they are; a checksum tells that they were changed."""
+    store, rng = tmp_path / "results.zarr", np.random.default_rng(1)
+
+    def values() -> dict[str, np.ndarray]:
+        result = kg.sweep(pendulum(), {"g": np.linspace(9.0, 10.0, 40)}, t_span=(0.0, 1.0), store=store)
+        return {name: result[name] for name in ("q", "u", "t_end", "outcome")}
+
+    known = values()
+    chunks = [path for path in store.rglob("c/*") if path.is_file()]
+    chunks += [path for path in store.rglob("c/*/*") if path.is_file()]
+    for _ in range(40):
+        path = chunks[rng.integers(len(chunks))]
+        content = path.read_bytes()
+        damaged = bytearray(content)
+        damaged[rng.integers(len(damaged))] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged)
+        try:
+            found = values()
+        except kg.SolveError as error:
+            says(error, "results.zarr")
+        else:
+            for name in known:
+                np.testing.assert_array_equal(found[name], known[name])
+        path.write_bytes(content)
+
+
 def test_stores_that_cannot_be_used(tmp_path: Path) -> None:
     def sweep(store: Any) -> None:
         kg.sweep(pendulum(), G, twice, store=store)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import sympy as sm
 import sympy.physics.mechanics as me
 from given_motions import LEAN, RADIUS, SPIN, TURN, chain, given, steady_center, steady_disk
 from messages import says
@@ -137,3 +138,48 @@ def test_a_point_that_no_body_needs_is_placed() -> None:
     half = poses.position(end, TIMES) - poses.position(center, TIMES)
     down = -poses.orientation(model.bodies[-1].frame, TIMES)[:, :, 1]
     assert half == pytest.approx(0.5 * down, abs=1e-14)
+
+
+@pytest.mark.parametrize("extrapolate", ["error", "constant", "polynomial"])
+def test_beyond_the_ends_of_a_spline_pictures_show_its_end(extrapolate: str) -> None:
+    """The last polynomial goes on for ``"polynomial"`` only; without values, the page says what is drawn."""
+    x, v = me.dynamicsymbols("x v")
+    N, origin = me.ReferenceFrame("N"), me.Point("O")
+    origin.set_vel(N, 0)
+    height = kg.Spline([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 8.0, 27.0], name="height", extrapolate=extrapolate)
+    mark = origin.locatenew("mark", height(x) * N.y)
+    model = kg.Model(
+        name="cart",
+        frame=N,
+        coordinates=(x,),
+        speeds=(v,),
+        kinematics=(v - x.diff(),),
+        bodies=[me.Particle("cart", origin.locatenew("P", x * N.x), 1)],
+    )
+    times = np.linspace(0.0, 5.0, 6)
+    poses = Poses(given(model, times, lambda t: [t], lambda t: [1.0 + 0.0 * t]))
+    held = times if extrapolate == "polynomial" else np.minimum(times, 3.0)
+    assert poses.vector(mark.pos_from(origin), times)[:, 1] == pytest.approx(held**3, abs=1e-12)
+    assert bool(poses.notices) is (extrapolate == "error")
+    if poses.notices:
+        says("\n".join(poses.notices), "the spline 'height'", "from 0 to 3", "at the end")
+
+
+def test_an_end_that_is_not_needed_is_not_mentioned() -> None:
+    """A Piecewise does not choose the spline beyond its points."""
+    x, v = me.dynamicsymbols("x v")
+    N, origin = me.ReferenceFrame("N"), me.Point("O")
+    origin.set_vel(N, 0)
+    bump = sm.Piecewise((kg.Spline([0.0, 1.0], [0.0, 1.0])(x), x < 1), (1, True))
+    model = kg.Model(
+        name="cart",
+        frame=N,
+        coordinates=(x,),
+        speeds=(v,),
+        kinematics=(v - x.diff(),),
+        bodies=[me.Particle("cart", origin.locatenew("P", x * N.x), 1)],
+    )
+    times = np.array([0.5, 2.0])
+    poses = Poses(given(model, times, lambda t: [t], lambda t: [1.0 + 0.0 * t]))
+    assert poses.vector(bump * N.y, times)[:, 1] == pytest.approx([0.5, 1.0])
+    assert not poses.notices

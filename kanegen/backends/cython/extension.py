@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
 from kanegen.backends.cython.cache import MANIFEST, open_cache
 from kanegen.backends.cython.generator import known_texts
@@ -60,6 +60,7 @@ class Extension:
     functions, or after unpickling their identity and sources, by names.
     """
 
+    backend: ClassVar[str] = "cython"
     module: Evaluator
     digest: str
     path: Path

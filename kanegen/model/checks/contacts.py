@@ -119,7 +119,7 @@ def _reset_advice(model: SystemDescription, symbol: Any) -> str:
     name = symbol_name(symbol)
     if symbol in model.speeds:
         return f"a speed, which jumps by an impulse: give impulse=, and the impulse in impulses= of the model; {states}"
-    if symbol in model.parameters:
+    if name in map(symbol_name, model.parameters):
         return (
             f"a parameter, which is constant during a run: make {name} a state with the rate 0, "
             f"states={{{name}: 0}} with a dynamic symbol {name}, which the event then resets; {states}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import sympy
 from sympy.physics.mechanics import RigidBody
@@ -84,6 +85,9 @@ def value_problems(places: Sequence[Place]) -> list[str]:
 _CAN_BE_INFINITE = ("limit", "law", "servo gain")
 """Kinds of places whose own checks know what infinity means there."""
 
+CONTROL: Final = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""Characters that C strings or XML cannot contain; tabs and line ends they can."""
+
 _INFINITE = frozenset((sympy.oo, -sympy.oo))
 
 
@@ -131,18 +135,21 @@ def _ambiguous_names(model: SystemDescription) -> Iterator[str]:
 
 
 def _unwritable_names(model: SystemDescription) -> Iterator[str]:
-    """Problems of names that no file can hold: Python strings can contain halves of characters (surrogates)."""
+    """Problems of names that no file can hold: empty ones, halves of characters (surrogates), control characters."""
     geometry = model.geometry
     frames = {model.frame, *geometry.parents, *geometry.rate_parents}
     points = {*geometry.routes, *(point for pair in geometry.positions for point in pair)}
-    names = {
-        model.name: "the model",
+    variables = {
         **{symbol_name(symbol): group for group, members in _groups(model).items() for symbol in members},
         **{symbol_name(symbol): "parameters" for symbol in model.parameters},
+        **dict.fromkeys(model.outputs, "outputs"),
+    }
+    names = {
+        model.name: "the model",
+        **variables,
         **{str(body.name): "bodies" for body in model.bodies},
         **{str(frame.name): "frames" for frame in frames},
         **{str(point.name): "points" for point in points},
-        **dict.fromkeys(model.outputs, "outputs"),
         **dict.fromkeys(model.reactions, "reactions"),
         **dict.fromkeys(model.impulses, "impulses"),
         **{contact.name: "contacts" for contact in model.resolved_contacts},
@@ -151,6 +158,10 @@ def _unwritable_names(model: SystemDescription) -> Iterator[str]:
     for name, where in names.items():
         if any("\ud800" <= letter <= "\udfff" for letter in str(name)):
             yield f"the name {name!r} ({where}) contains half of a character (a surrogate): choose another name"
+        elif CONTROL.search(str(name)):
+            yield f"the name {name!r} ({where}) contains a control character: choose another name"
+    if "" in variables:
+        yield f"an empty name is among the {variables['']}: choose another one"
 
 
 def _outputs_named_as_others(model: SystemDescription) -> Iterator[str]:

@@ -205,7 +205,8 @@ class Solution:
         outputs = () if self.reference is None else tuple(self.outputs)
         if name not in outputs:
             known = (*record.coordinates, *record.speeds, *record.states, *record.inputs, *outputs)
-            raise SolveError(unknown(name, known, "coordinate, speed, state, input or output"))
+            hint = "; outputs need the solver: kg.load(path, solver)" if self.reference is None else ""
+            raise SolveError(unknown(name, known, "coordinate, speed, state, input or output") + hint)
         return self.outputs[name]
 
     @property

@@ -36,6 +36,23 @@ def exact(t: float) -> np.ndarray[Any, Any]:
     return np.asarray((scipy.linalg.expm(t * augmented) @ [*Q0, *U0, *S0, 1.0])[:4])
 
 
+def test_a_reset_names_its_state_by_symbol_or_name() -> None:
+    """A name was refused as "no state", although it was that of one."""
+    x, v, mode = me.dynamicsymbols("x v mode")
+    m = sm.Symbol("m")
+
+    def model(reset: Any) -> kg.Model:
+        options = {"states": {mode: 0}, "parameters": {m: 1.0}, "initial": {"t": 0, x: 0.5, v: 0, mode: 1.0}}
+        return point_mass("switched", -4 * mode * x, events=[kg.Event("off", x, reset=reset)], **options)
+
+    by_symbol, by_name = (kg.build(model({key: 0})).integrate((0.0, 2.0)) for key in (mode, "mode"))
+    np.testing.assert_array_equal(by_symbol.q, by_name.q)
+    assert by_name.s[-1, 0] == 0.0
+    for key, words in {"v": ("speed", "impulse="), "x": ("coordinate",), "m": ("parameter", "rate 0")}.items():
+        with raises(kg.ModelError, "resets", *words):
+            model({key: 0})
+
+
 def test_the_right_hand_side_returns_the_rates_of_the_states() -> None:
     solver = solver_of("cart")
     A, B = cart_matrix()
