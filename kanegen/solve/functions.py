@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from threading import RLock
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
@@ -39,8 +39,12 @@ SAMPLES: Final = 6
 
 def disturbed(values: Array, seed: int, errors: Array | float = 0.0) -> Array:
     """The values with relative errors that depend on the seed only, and with absolute ``errors``."""
-    signs = np.random.default_rng(seed).choice([-1.0, -0.5, 0.5, 1.0], np.shape(values))
-    return np.asarray(values + signs * (DISTURBANCE * np.abs(values) + errors))
+    return np.asarray(values + _signs(np.shape(values), seed) * (DISTURBANCE * np.abs(values) + errors))
+
+
+@lru_cache(maxsize=1024)
+def _signs(shape: tuple[int, ...], seed: int) -> Array:
+    return np.random.default_rng(seed).choice([-1.0, -0.5, 0.5, 1.0], shape)
 
 
 class CompiledFunctions:
