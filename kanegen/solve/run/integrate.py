@@ -286,7 +286,7 @@ class Integrable(Evaluation):
         r
             The other inputs: a mapping from names to values at ``t``, or functions of time; None: their defaults.
         tolerance
-            Residuals below this count as zero, relative to their derivatives with respect to the controls.
+            Residuals below this fraction of the sums of their absolute terms count as zero.
 
         Raises
         ------

@@ -132,3 +132,37 @@ def test_a_path_off_its_constraint_is_refused_in_any_unit(length):
     assert solver.inverse_dynamics(circle, times).feasible.all()
     with pytest.raises(SolveError, match="violates"):
         solver.inverse_dynamics({x: 1.1 * circle[x], y: 1.1 * circle[y]}, times)
+
+
+# -- controls ------------------------------------------------------------------------------------------------
+
+
+def accelerated(unit):
+    """A body of mass ``unit`` with the velocity t, by control constraints; the force is then ``unit``."""
+    control = kg.ControlConstraints([v - t], controls=[F])
+    return kg.build(sliding(F, mass=unit, inputs=[kg.Input(F)], control=control))
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_a_wrong_control_at_the_start_is_refused_in_any_unit(unit):
+    solver = accelerated(unit)
+    np.testing.assert_allclose(solver.consistent_controls(0.0, [0.0], [0.0]), [unit], rtol=1e-15)
+    run = solver.integrate((0, 1), [0.0], [0.0], control=True, tau0=[unit], rtol=1e-10)
+    np.testing.assert_allclose(run.u[:, 0], run.t, rtol=0.0, atol=1e-9)
+    with pytest.raises(SolveError, match="violates 1 control constraint"):
+        solver.integrate((0, 1), [0.0], [0.0], control=True, tau0=[1.001 * unit])
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+def test_controls_that_contradict_each_other_are_refused_in_any_unit(unit):
+    control = kg.ControlConstraints([F - unit, F - 2 * unit], controls=[F])
+    solver = kg.build(sliding(F, inputs=[kg.Input(F)], control=control))
+    with pytest.raises(SolveError, match="no controls satisfy"):
+        solver.consistent_controls(0.0, [0.0], [0.0])
+
+
+@pytest.mark.parametrize("factor", [1e-12, 1.0, 1e12])
+def test_control_constraints_times_a_factor(factor):
+    control = kg.ControlConstraints([F - 2, factor * (G - 3)], controls=[F, G])
+    solver = kg.build(planar((F, G), 1, inputs=[kg.Input(F), kg.Input(G)], control=control))
+    np.testing.assert_allclose(solver.consistent_controls(0.0, [0.0] * 2, [0.0] * 2), [2.0, 3.0], rtol=1e-15)
