@@ -295,13 +295,13 @@ class _Directions:
         servo, columns = servo * unit, columns * unit
         free = null_space(unit_rows(passive * unit))
         self.n_i = free.shape[1]
-        self.moves = servo.any(axis=1)
+        self.moves = np.linalg.norm(servo, axis=1) > 0.0
         self.c, self.g = servo @ free, free.T @ columns.T
         accelerations = _solved(free.T @ (unit[:, None] * M * unit) @ free, self.g)
         S, terms = self.c @ accelerations, np.abs(self.c) @ np.abs(accelerations)
         self.S = unit_rows(S.T).T
         self.fixed = _are_rounding(self.c, servo, free)
-        self.unreached = np.asarray((np.abs(S) <= RANK_TOLERANCE * terms).all(axis=1))
+        self.unreached = np.atleast_1d(np.all(np.abs(S) <= RANK_TOLERANCE * terms, axis=1))
         self.idle = _are_rounding(self.g.T, columns, free)
 
 

@@ -13,6 +13,7 @@ from kanegen.derivation.control.servo import underactuation as underactuated
 from kanegen.derivation.equations import Equations
 from kanegen.errors import ModelError
 from kanegen.graph import Node, reachable
+from kanegen.graph.sums import absolute_terms
 from kanegen.program.builder import Fragment, Functions, flat
 from kanegen.program.catalogue import CONTROL_GAINS, CONTROLLED_RATES
 
@@ -49,7 +50,7 @@ def _right_hand_side(f: Functions, motion: ControlledMotion) -> Fragment:
         title = "AA w = BB, w the highest derivatives of the controls; y: free vector"
         names = {"A": "AA", "z": "BB", "x": UNKNOWN}
         A, z, y = flat(motion.matrix), motion.right_side, motion.free_part
-        s.call("control_solve", m, n, title=title, names=names, A=A, z=z, y=y)
+        s.call("control_solve", m, n, title=title, names=names, A=A, z=z, terms=absolute_terms(z), y=y)
     else:
         s.store("highest derivatives of the controls", **{UNKNOWN: motion.free_part})
     rates = (*motion.qdot, *motion.udot, *motion.state_rates)
