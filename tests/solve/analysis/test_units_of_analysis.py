@@ -102,6 +102,30 @@ def test_roundings_do_not_hide_an_ignorable_coordinate():
     assert linear.without_ignorable().coordinates == ("y",)
 
 
+# -- equilibria ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rate", [1e-9, 1.0, 1e9])
+def test_forces_that_depend_on_time_are_refused_whatever_the_unit_of_time(rate):
+    """Cycles of 1 GHz repeat after 1 s; those of 1 nHz hardly change in 1 s."""
+    drive = sm.sin(2 * sm.pi * rate * t) / 10
+    solver = kg.build(sliding(rate**2 * (1 - x + drive), mass=1), functions=ANALYSIS)
+    with pytest.raises(SolveError, match="depend on time"):
+        solver.equilibrium([0.5])
+    late = sm.Piecewise((0, t < 20 / rate), (1, True))
+    solver = kg.build(sliding(rate**2 * (1 - x + late), mass=1), functions=ANALYSIS)
+    assert solver.equilibrium([0.5])["x"] == pytest.approx(1.0, rel=1e-14)
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e-3, 1.0, 1e3, 1e6])
+def test_differences_over_any_length(length):
+    """Gravity that decreases with the height, from zero: built without Jacobians."""
+    solver = kg.build(sliding(1 - (1 + x / length) ** -2, mass=1), functions=("rhs", "residuals"))
+    found = solver.equilibrium([0.0], fixed=["x"])
+    slope = 2 / length
+    np.testing.assert_allclose(found.linear.A, [[0.0, 1.0], [slope, 0.0]], rtol=1e-8, atol=0.0)
+
+
 # -- inverse dynamics ----------------------------------------------------------------------------------------
 
 
