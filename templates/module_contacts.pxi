@@ -22,6 +22,7 @@ cdef extern from "module_runtime.h" nogil:
     size_t kg_module_contacts_work(const kg_model *)
     int kg_module_contacts_integers(const kg_model *)
     int kg_module_contacts_start(kg_contacts *, const kg_model *, const double *, int *, double *)
+    int kg_module_contacts_measure(kg_contacts *, double, double *, const double *, const double *)
     int kg_module_contacts_settle(kg_contacts *, double, const double *, const double *, const double *)
     int kg_module_contacts_after_impulse(kg_contacts *, double, const double *, double *, const double *, const double *,
                                 double *, double *)
@@ -90,8 +91,8 @@ def contacts_after_impulse(prepared, t, q, u_before, u, r):
     return status, (c.culprit, _conflict(&c, status)) if status < 0 else None, after, impulses
 
 
-def contacts(prepared, t, q, u, r):
-    """The contacts at a state, with consistent modes.
+def contacts(prepared, t, q, u, r, atol=None):
+    """The contacts at a state, with consistent modes; gaps and rates are zero within the tolerances ``atol`` of (q, u).
 
     Returns the status of kg_contacts_settle(); if it is negative, the index of the contact that failed and a `Conflict`
     or None, else None; modes (n_contacts,); values, rates and multipliers of the contact rows (n_rows,); q' and u'.
@@ -99,15 +100,21 @@ def contacts(prepared, t, q, u, r):
     cdef kg_contacts c
     cdef int status
     cdef double time = _time(t)
+    cdef double *tolerances = NULL
     _require_prepared(prepared)
     q, u, r = _as_vector(q, COORDINATES, "q"), _as_vector(u, SPEEDS, "u"), _as_inputs(r, "r")
     if not (time - time == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
         _refuse_infinite(time, q, u, r)
     modes, work = _contact_memory()
-    qdot, udot = numpy.zeros(MODEL.n_q), numpy.zeros(MODEL.n_u)
+    qdot, udot, state = numpy.zeros(MODEL.n_q), numpy.zeros(MODEL.n_u), numpy.concatenate([q, u])
+    if atol is not None:
+        atol = _as_vector(atol, (*COORDINATES, *SPEEDS), "atol")
+        tolerances = _data(atol)
     status = kg_module_contacts_start(
         &c, MODEL, (<Prepared>prepared).values, <int *>PyArray_DATA(<PyArrayObject *>modes), _data(work)
     )
+    if status >= 0 and tolerances != NULL:
+        status = kg_module_contacts_measure(&c, time, _data(state), _data(r), tolerances)
     if status >= 0:
         status = kg_module_contacts_settle(&c, time, _data(q), _data(u), _data(r))
     if status >= 0:

@@ -27,6 +27,10 @@ int kg_module_contacts_start(kg_contacts *contacts, const kg_model *model, const
   return kg_contacts_start(contacts, model, p, mode, work);
 }
 
+int kg_module_contacts_measure(kg_contacts *contacts, kg_real t, kg_real *y, const kg_real *r, const kg_real *atol) {
+  return kg_contacts_measure(contacts, t, y, r, NULL, atol);
+}
+
 int kg_module_contacts_settle(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r) {
   return kg_contacts_settle(contacts, t, q, u, r);
 }

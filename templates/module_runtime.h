@@ -30,6 +30,7 @@ int kg_module_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, 
 size_t kg_module_contacts_work(const kg_model *model);
 int kg_module_contacts_integers(const kg_model *model);
 int kg_module_contacts_start(kg_contacts *contacts, const kg_model *model, const kg_real *p, int *mode, kg_real *work);
+int kg_module_contacts_measure(kg_contacts *contacts, kg_real t, kg_real *y, const kg_real *r, const kg_real *atol);
 int kg_module_contacts_settle(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r);
 int kg_module_contacts_after_impulse(kg_contacts *contacts, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
                             const kg_real *r, kg_real *part, kg_real *impulses);

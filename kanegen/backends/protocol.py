@@ -211,8 +211,8 @@ class Evaluator(Protocol):
     ) -> tuple[Any, ...]:
         """Speeds after an impulse."""
 
-    def contacts(self, prepared: Any, t: float, q: Any, u: Any, r: Any) -> tuple[Any, ...]:
-        """Modes, gaps, forces and accelerations of the contacts at a state."""
+    def contacts(self, prepared: Any, t: float, q: Any, u: Any, r: Any, atol: Any = None) -> tuple[Any, ...]:
+        """Modes, gaps, forces and accelerations of the contacts at a state; ``atol``: tolerances of (q, u)."""
 
     def contacts_after_impulse(self, prepared: Any, t: float, q: Any, u_before: Any, u: Any, r: Any) -> tuple[Any, ...]:
         """The reaction of the contacts to an impulse."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Container, Sequence
 from typing import Final
 
+from kanegen.graph.derivatives import reachable
 from kanegen.graph.nodes import Node
 
 SUMS: Final = ("add", "sub")
@@ -35,3 +36,21 @@ def signed_terms(node: Node, inner: Container[Node]) -> list[tuple[int, Node]]:
         else:
             result.append((sign, x))
     return result
+
+
+def absolute_terms(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """The sums of the absolute terms of nodes, through sums, products and quotients: the sizes of rounding errors."""
+    sizes: dict[Node, Node] = {}
+    for node in reachable(nodes):
+        of = [sizes[x] for x in node.args]
+        if node.op in SUMS:
+            sizes[node] = of[0] + of[1]
+        elif node.op == "neg":
+            sizes[node] = of[0]
+        elif node.op == "mul":
+            sizes[node] = of[0] * of[1]
+        elif node.op == "div":
+            sizes[node] = of[0] / node.graph.apply("abs", node.args[1])
+        else:
+            sizes[node] = node.graph.apply("abs", node)
+    return tuple(sizes[node] for node in nodes)

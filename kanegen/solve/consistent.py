@@ -16,13 +16,13 @@ from kanegen.forms import FORMS
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.control import largest_exponent
 from kanegen.program.catalogue import CONTROL_GAINS
+from kanegen.solve.analysis.sizes import terms_of
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import run_inputs
 from kanegen.solve.values import (
     Variables,
     beyond,
     by_array,
-    largest,
     listed,
     names_in,
     numbers,
@@ -482,20 +482,32 @@ def consistent_controls(
     for _ in range(_ITERATIONS):
         rows = function.value(t, q, u, with_states(labels, r, z))
         matrix, residual = rows[:, :-1], rows[:, -1]
-        scale = np.maximum(np.abs(matrix).max(axis=1, initial=0.0) * max(1.0, np.abs(z).max()), np.finfo(float).tiny)
-        size = float(np.abs(residual / scale).max())
+        # The terms of a residual that is affine in the controls.
+        terms = np.abs(matrix) @ np.abs(z) + np.abs(residual - matrix @ z)
+        size = float((np.abs(residual) / np.maximum(terms, np.finfo(float).tiny)).max(initial=0.0))
         if size >= smallest and smallest <= tolerance:
             return best
         best, smallest = (z, size) if size < smallest else (best, smallest)
         if size == 0.0:
             return z
-        z = z - np.linalg.lstsq(matrix, residual, rcond=_SINGULAR)[0]
+        units = np.maximum(np.abs(matrix).max(axis=1, initial=0.0), np.finfo(float).tiny)
+        z = z - np.linalg.lstsq(matrix / units[:, None], residual / units, rcond=_SINGULAR)[0]
         if not np.isfinite(z).all():
             break
     if smallest <= tolerance:
         return best
-    values = functions.get("control_residuals").value(t, q, u, with_states(labels, r, best))
-    held = [(level.label, value) for level, value in zip(labels.levels, values, strict=True) if level.held]
+    _require_rounding(functions, t, (q, u, with_states(labels, r, best)), tolerance)
+    return best
+
+
+def _require_rounding(functions: CompiledFunctions, t: float, state: tuple[Any, ...], tolerance: float) -> None:
+    """Raise `SolveError` unless the residuals, which no control changes, are rounding errors."""
+    rows = functions.get("control_level").value(t, *state)
+    if (np.abs(rows) <= tolerance * terms_of(functions, "control_level", rows, t, state))[:, -1].all():
+        return
+    values = functions.get("control_residuals").value(t, *state)
+    levels = control_constraints(functions).levels
+    held = [(level.label, value) for level, value in zip(levels, values, strict=True) if level.held]
     raise SolveError(
         listed(
             f"no controls satisfy the control constraints at t = {t!r} s; the residuals of the best ones are",
@@ -511,7 +523,8 @@ def start_problems(functions: CompiledFunctions, start: RunStart, z: Array, r: A
     labels = control_constraints(functions)
     if not labels.levels or start.tolerance is None:
         return []
-    values = functions.get("control_residuals").value(*start[:3], with_states(labels, r, z))
+    state = np.asarray(start.q, dtype=np.float64), np.asarray(start.u, dtype=np.float64), with_states(labels, r, z)
+    values, units = functions.get("control_residuals").with_units(start.t, *state)
+    limits = start.tolerance * (units + terms_of(functions, "control_residuals", values, start.t, state))
     rows = [k for k, level in enumerate(labels.levels) if not level.decays]
-    limit = start.tolerance * max(largest(z), largest(start.u))
-    return beyond([labels.levels[k].label for k in rows], values[rows], limit)
+    return beyond([labels.levels[k].label for k in rows], values[rows], limits[rows])

@@ -18,8 +18,20 @@ from kanegen.model.contacts import Event, normalized_events
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.run.options import ATOL
 from kanegen.solve.solution import MODES, ContactHistory, EventRecord, Outcome, Phase, conflict_message
-from kanegen.solve.values import by_name, key_name, number, one_state, require_none, shown, shown_values, unknown
+from kanegen.solve.values import (
+    by_name,
+    key_name,
+    number,
+    numbers,
+    one_state,
+    require_none,
+    shown,
+    shown_values,
+    tolerances,
+    unknown,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +141,7 @@ def check_contact_values(functions: CompiledFunctions, t: float, q: Any, u: Any,
 class Contacting(Evaluation):
     """The methods of :class:`~kanegen.Solver` for contacts and impulses."""
 
-    def contacts(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> Contacts:
+    def contacts(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None, *, atol: Any = None) -> Contacts:
         """The contacts at a state: consistent modes, forces, and the accelerations under these forces.
 
         A run from this state begins with these modes. They follow from the gaps and their rates and, where both vanish,
@@ -141,6 +153,10 @@ class Contacting(Evaluation):
         ----------
         q, u, s
             The state, arrays or mappings from names or symbols to values; those not given are those of ``initial``.
+        atol
+            Tolerances of coordinates and speeds as for :meth:`integrate`, a number, an array or a mapping by name. A
+            gap is closed up to 5 times what it changes by when each coordinate changes by its tolerance, a rate is zero
+            up to 10 times what it changes by with the speeds. None: up to 5e-10 and 1e-9, in the units of the gaps.
 
         Raises
         ------
@@ -153,7 +169,12 @@ class Contacting(Evaluation):
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
         r = self._functions.with_laws(("contacts", "gaps"), t, q, u, r, s)
-        return contacts_at(self._functions, t, q, u, self._functions.with_states(r, s))
+        if atol is not None:
+            d = self.description
+            names = (*d.coordinates, *d.speeds)
+            atol = numbers(tolerances(atol, "atol", ATOL, names), "atol", names)
+            require_none([f"atol is {x!r}; expected positive numbers" for x in atol.tolist() if not x > 0.0][:1])
+        return contacts_at(self._functions, t, q, u, self._functions.with_states(r, s), atol)
 
     def impulse(self, t: float, q: Any, u: Any, impulses: Any, r: Any = None, s: Any = None) -> Impulse:
         """The speeds after impulses that act at one instant, and the impulses of the constraints.
@@ -280,14 +301,14 @@ class Contacting(Evaluation):
         return momentum[list(description.independent)] + A.T @ momentum[list(description.dependent)]
 
 
-def contacts_at(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any) -> Contacts:
+def contacts_at(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any, atol: Any = None) -> Contacts:
     """The contacts of a model at a state; see :meth:`kanegen.Solver.contacts`. ``r`` includes the states."""
     module, description = functions.module, functions.description
     functions.require(["contacts"])
     functions.get("gaps").value(t, q, u, r)  # checks the arguments
     check_contact_values(functions, t, q, u, r)
     state = functions.prepared, float(t), q, u, functions.inputs(r, ("contacts", "gaps"))
-    status, failure, modes, value, rate, force, qdot, udot = module.contacts(*state)
+    status, failure, modes, value, rate, force, qdot, udot = module.contacts(*state, atol)
     if status < 0 or not np.isfinite(udot).all():
         functions.require_finite(("contacts",), t, q, u, r)
         raise SolveError(contact_failure(module, status, failure, t))

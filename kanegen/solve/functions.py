@@ -39,11 +39,11 @@ SAMPLES: Final = 6
 
 def disturbed(values: Array, seed: int, errors: Array | float = 0.0) -> Array:
     """The values with relative errors that depend on the seed only, and with absolute ``errors``."""
-    return np.asarray(values + _signs(seed, np.shape(values)) * (DISTURBANCE * np.abs(values) + errors))
+    return np.asarray(values + _signs(np.shape(values), seed) * (DISTURBANCE * np.abs(values) + errors))
 
 
-@lru_cache(maxsize=256)
-def _signs(seed: int, shape: tuple[int, ...]) -> Array:
+@lru_cache(maxsize=1024)
+def _signs(shape: tuple[int, ...], seed: int) -> Array:
     return np.random.default_rng(seed).choice([-1.0, -0.5, 0.5, 1.0], shape)
 
 

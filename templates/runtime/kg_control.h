@@ -14,15 +14,16 @@ extern "C" {
 /* Servo-constraints are infeasible if the residual |A x - z| of the best controls exceeds this fraction of |z|, half of
  * the digits as for redundant constraints, ... */
 #define KG_CONTROL_TOLERANCE KG_BY_PRECISION(1.5e-8, 3.5e-4)
-/* ... plus this value, since z of satisfied redundant servo-constraints consists of rounding errors. */
+/* ... plus this fraction of the terms of z, since z of satisfied redundant servo-constraints consists of rounding
+ * errors. */
 #define KG_CONTROL_FLOOR KG_BY_PRECISION(1e-12, 1e-4)
 
 /* x (n) = A^+ z + (I - A^+ A) y, computed as y + A^+ (z - A y) (Bajodah 2003, eqs. 481 and 541). A (m x n) is
  * destroyed. Returns KG_OK, KG_RANK_DEFICIENT (the rows are dependent but consistent), or KG_INFEASIBLE:
- * z is not in the range of A, and x is the best fit. */
+ * z is not in the range of A, and x is the best fit. terms (m): the sums of the absolute terms of z. */
 #define KG_CONTROL_WORK(m, n) ((m) * ((m) + 3) + (n))
-static inline int kg_control_solve(int m, int n, kg_real *A, const kg_real *z, const kg_real *y, kg_real *work,
-                                   kg_real *x) {
+static inline int kg_control_solve(int m, int n, kg_real *A, const kg_real *z, const kg_real *terms, const kg_real *y,
+                                   kg_real *work, kg_real *x) {
   kg_real *rest = work, *sizes = rest + m, *multipliers = sizes + m, *U = multipliers + m, *change = U + m * (ptrdiff_t)m;
   kg_real missing = KG_C(0.0), required = KG_C(0.0);
   int rank;
@@ -43,8 +44,8 @@ static inline int kg_control_solve(int m, int n, kg_real *A, const kg_real *z, c
       missing += part * part;
     }
   }
-  return KG_SQRT(missing) <= KG_CONTROL_TOLERANCE * KG_SQRT(required) + KG_CONTROL_FLOOR ? KG_RANK_DEFICIENT
-                                                                                      : KG_INFEASIBLE;
+  required = KG_CONTROL_TOLERANCE * KG_SQRT(required) + KG_CONTROL_FLOOR * KG_SQRT(kg_dot(m, terms, terms));
+  return KG_SQRT(missing) <= required ? KG_RANK_DEFICIENT : KG_INFEASIBLE;
 }
 
 /* Controls near singular servo-constraints, and whether controls exist. Matrices are small and row-major. */
@@ -71,14 +72,14 @@ static inline int kg_control_damped(int m, int n, kg_real *A, const kg_real *z, 
 /* x (n) = A^+ z; result: the rank of A (m x n, destroyed), its smallest singular value (0 without full rank),
  * and 1 if z is in its range, otherwise 0. */
 #define KG_CONTROL_FEASIBILITY_WORK(m, n) (KG_CONTROL_WORK(m, n) + (n))
-static inline int kg_control_feasibility(int m, int n, kg_real *A, const kg_real *z, kg_real *work, kg_real *x,
-                                         kg_real *result) {
+static inline int kg_control_feasibility(int m, int n, kg_real *A, const kg_real *z, const kg_real *terms,
+                                         kg_real *work, kg_real *x, kg_real *result) {
   const kg_real *sizes = work + m; /* kg_control_solve() stores them here */
   kg_real *y = work + KG_CONTROL_WORK(m, n);
   kg_real smallest = KG_C(0.0);
   int rank = 0, status;
   kg_clear(n, y);
-  status = kg_control_solve(m, n, A, z, y, work, x);
+  status = kg_control_solve(m, n, A, z, terms, y, work, x);
   for (int i = 0; i < m; ++i) {
     if (sizes[i] > KG_C(0.0)) {
       smallest = rank == 0 || sizes[i] < smallest ? sizes[i] : smallest;

@@ -39,8 +39,9 @@ COUNTED(canonical,
         (int n, int c, array Q, array rate, array P, array J, array b, array u, array G, array h, array work,
          array parts),
         (n, c, Q, rate, P, J, b, u, G, h, work, parts))
-COUNTED(control_solve, (int m, int n, array A, array z, array y, array work, array x), (m, n, A, z, y, work, x))
+COUNTED(control_solve, (int m, int n, array A, array z, array terms, array y, array work, array x),
+        (m, n, A, z, terms, y, work, x))
 COUNTED(control_damped, (int m, int n, array A, array z, array damping, array work, array x),
         (m, n, A, z, damping, work, x))
-COUNTED(control_feasibility, (int m, int n, array A, array z, array work, array x, array result),
-        (m, n, A, z, work, x, result))
+COUNTED(control_feasibility, (int m, int n, array A, array z, array terms, array work, array x, array result),
+        (m, n, A, z, terms, work, x, result))

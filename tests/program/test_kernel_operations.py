@@ -44,7 +44,11 @@ def problem(name: str, n: int, m: int, rng: np.random.Generator) -> tuple[tuple[
     if name in ("lu_solve", "cholesky_solve"):
         return (n,), [Q, P]
     if name.startswith("control"):
-        middle = {"control_solve": [u], "control_damped": [np.array([0.1])], "control_feasibility": []}[name]
+        middle = {
+            "control_solve": [np.abs(b), u],
+            "control_damped": [np.array([0.1])],
+            "control_feasibility": [np.abs(b)],
+        }[name]
         return (m, n), [J, b, *middle, work, *outputs[: 2 if name == "control_feasibility" else 1]]
     if name == "udwadia_kalaba_many":
         return (n, m, 3), [Q, J, rng.normal(size=3 * n), work]

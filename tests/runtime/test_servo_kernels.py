@@ -42,10 +42,12 @@ def work_of(name: str, m: int, n: int) -> np.ndarray:
     return np.zeros(KERNELS[name].work(m, n))
 
 
-def solve(kernels: InC | Twins, A: np.ndarray, z: np.ndarray, y: np.ndarray) -> tuple[int, np.ndarray]:
+def solve(
+    kernels: InC | Twins, A: np.ndarray, z: np.ndarray, y: np.ndarray, terms: float = 1.0
+) -> tuple[int, np.ndarray]:
     m, n = A.shape
-    x = np.zeros(n)
-    status = kernels["control_solve"](m, n, A.ravel().copy(), z, y, work_of("control_solve", m, n), x)
+    x, work = np.zeros(n), work_of("control_solve", m, n)
+    status = kernels["control_solve"](m, n, A.ravel().copy(), z, np.full(m, terms), y, work, x)
     return status, x
 
 
@@ -71,6 +73,14 @@ def test_rounding_of_constraints_that_are_satisfied_is_no_contradiction(kernels:
     twice = np.array([[1.0, 2.0], [1.0, 2.0]])
     assert solve(kernels, twice, np.array([1e-16, -1e-16]), np.zeros(2))[0] == Status.RANK_DEFICIENT
     assert solve(kernels, twice, np.array([1e-3, -1e-3]), np.zeros(2))[0] == Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("unit", [1e-15, 1.0, 1e15])
+def test_what_is_rounding_depends_on_the_terms(kernels: InC | Twins, unit: float) -> None:
+    twice = np.array([[1.0, 2.0], [1.0, 2.0]])
+    rounding, more = np.array([1e-15, -1e-15]), np.array([1e-9, -1e-9])
+    assert solve(kernels, twice, unit * rounding, np.zeros(2), unit)[0] == Status.RANK_DEFICIENT
+    assert solve(kernels, twice, unit * more, np.zeros(2), unit)[0] == Status.INFEASIBLE
 
 
 def test_no_coefficients(kernels: InC | Twins) -> None:
@@ -110,7 +120,7 @@ def test_feasibility(kernels: InC | Twins, m: int, n: int, seed: int, inside: bo
     rank = int(np.count_nonzero(values[: min(m, n)]))
     z = A @ rng.normal(size=n) if inside else rng.normal(size=m)
     x, result, work = np.zeros(n), np.zeros(3), work_of("control_feasibility", m, n)
-    assert kernels["control_feasibility"](m, n, A.ravel().copy(), z, work, x, result) == Status.OK
+    assert kernels["control_feasibility"](m, n, A.ravel().copy(), z, np.ones(m), work, x, result) == Status.OK
     smallest = values[min(m, n) - 1]
     assert result == pytest.approx([rank, smallest, float(inside or rank == m)], abs=LINEAR_SOLVE)
     assert x == pytest.approx(np.linalg.pinv(A, rcond=1e-9) @ z, abs=10 * LINEAR_SOLVE)
@@ -121,7 +131,7 @@ def test_the_least_controls_in_fifty_digits() -> None:
         A = [mpmath.mpf(1), mpmath.mpf(2), mpmath.mpf(3)]
         x = [mpmath.mpf(0)] * 3
         y = [mpmath.mpf(1) / 3] * 3
-        assert KERNELS["control_solve"].twin(1, 3, A, [mpmath.mpf(1)], y, [], x) == Status.OK
+        assert KERNELS["control_solve"].twin(1, 3, A, [mpmath.mpf(1)], [1], y, [], x) == Status.OK
         wrong = abs(sum(a * b for a, b in zip(A, x, strict=True)) - 1)
         assert wrong < mpmath.mpf(10) ** -48
 
@@ -130,7 +140,7 @@ def test_twins_in_fifty_digits() -> None:
     with mpmath.workdps(50):
         A = [mpmath.mpf(x) for x in (1, 2, 3, 4, 5, 7)]
         z, x, result = [mpmath.mpf(1), mpmath.mpf(-2)], [mpmath.mpf(0)] * 3, [mpmath.mpf(0)] * 3
-        assert KERNELS["control_feasibility"].twin(2, 3, list(A), z, [], x, result) == Status.OK
+        assert KERNELS["control_feasibility"].twin(2, 3, list(A), z, [1, 1], [], x, result) == Status.OK
         residual = [sum(a * b for a, b in zip(A[3 * i : 3 * i + 3], x, strict=True)) - z[i] for i in range(2)]
         damped = [mpmath.mpf(0)] * 3
         assert KERNELS["control_damped"].twin(2, 3, list(A), z, [mpmath.mpf("1e-9")], [], damped) == Status.OK

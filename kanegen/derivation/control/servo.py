@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kanegen.arrays import Array
 from kanegen.derivation.algebra import Factor, eliminate, factorize
@@ -25,6 +26,9 @@ from kanegen.graph.ranks import RANK_TOLERANCE, null_space, rank, unit_rows
 from kanegen.model.control import Servo
 
 State = Mapping[str, Sequence[float]]
+
+_NO_DIRECTION: Final = 1e-12
+"""Components of unit vectors at random states that may be rounding errors of zero."""
 
 
 # -- forces affine in the controls ---------------------------------------------------------------------------
@@ -273,23 +277,47 @@ def _consistent_states(equations: Equations) -> list[State]:
 
 
 class _Directions:
-    """Servo rows ``c`` (n_psi, n_i) and controls ``g`` (n_i, n_tau) in the null space of the passive constraints."""
+    """Servo rows ``c`` (n_psi, n_i) and controls ``g`` (n_i, n_tau) in the null space of the passive constraints.
+
+    Speeds are measured by the square roots of their masses, so that rows have one unit, and ``S`` (n_psi, n_tau) has
+    columns of length one. ``fixed``, ``unreached`` (n_psi,) and ``idle`` (n_tau,) tell which of them are rounding.
+    """
 
     def __init__(self, equations: Equations, J: Matrix, controls: AffineControls, state: State) -> None:
-        passive = unit_rows(_values(equations, [row.J for row in equations.constraints.rows], state))
+        passive = _values(equations, [row.J for row in equations.constraints.rows], state)
         M = _values(equations, equations.left_side, state)
         servo, columns = _values(equations, J, state), _values(equations, controls.columns, state)
         self.n_i = 0
         if not all(np.isfinite(matrix).all() for matrix in (passive, M, servo, columns)):
             return
-        free = null_space(passive)
+        masses = np.abs(np.diag(M))
+        unit = 1.0 / np.sqrt(np.where(masses > 0.0, masses, 1.0))
+        servo, columns = servo * unit, columns * unit
+        free = null_space(unit_rows(passive * unit))
         self.n_i = free.shape[1]
-        self.own = np.linalg.norm(servo, axis=1)
-        self.c = servo @ free
-        self.g = free.T @ columns.T
-        accelerations = np.linalg.lstsq(free.T @ M @ free, self.g, rcond=None)[0] if self.n_i else self.g
-        self.S = self.c @ accelerations
-        self.reach = float(np.linalg.norm(accelerations))
+        self.moves = np.linalg.norm(servo, axis=1) > 0.0
+        self.c, self.g = servo @ free, free.T @ columns.T
+        accelerations = _solved(free.T @ (unit[:, None] * M * unit) @ free, self.g)
+        S, terms = self.c @ accelerations, np.abs(self.c) @ np.abs(accelerations)
+        self.S = unit_rows(S.T).T
+        self.fixed = _are_rounding(self.c, servo, free)
+        self.unreached = np.atleast_1d(np.all(np.abs(S) <= RANK_TOLERANCE * terms, axis=1))
+        self.idle = _are_rounding(self.g.T, columns, free)
+
+
+def _are_rounding(products: Array, rows: Array, directions: Array) -> NDArray[np.bool_]:
+    """Which rows of ``products = rows @ directions`` are zero but for the errors of the unit vectors ``directions``."""
+    sizes = np.linalg.norm(rows, axis=1, keepdims=True)
+    limits = np.maximum(RANK_TOLERANCE * (np.abs(rows) @ np.abs(directions)), _NO_DIRECTION * sizes)
+    return np.asarray((np.abs(products) <= limits).all(axis=1))
+
+
+def _solved(M: Array, forces: Array) -> Array:
+    """The accelerations of forces (n, k), of least norm where M (n, n) is singular."""
+    sizes = np.abs(np.diag(M))
+    unit = 1.0 / np.sqrt(np.where(sizes > 0.0, sizes, 1.0))
+    accelerations = np.linalg.lstsq(unit[:, None] * M * unit, unit[:, None] * forces, rcond=None)[0]
+    return np.asarray(unit[:, None] * accelerations)
 
 
 def _values(equations: Equations, rows: Sequence[Sequence[Node]], state: State) -> Array:
@@ -301,8 +329,8 @@ def _fixed(servo: Servo, states: Sequence[_Directions]) -> list[str]:
     """Messages about servo-constraints whose rates the passive constraints alone determine."""
     problems = []
     for k, psi in enumerate(servo.constraints):
-        if all(np.linalg.norm(state.c[k]) <= RANK_TOLERANCE * state.own[k] for state in states):
-            bound = any(state.own[k] for state in states)
+        if all(state.fixed[k] for state in states):
+            bound = any(state.moves[k] for state in states)
             reason = "is fixed by the passive constraints, which repeat or contradict it" if bound else "has no speed"
             problems.append(f"the servo-constraint {psi} {reason}: no control can change it; remove it")
     return problems
@@ -311,9 +339,7 @@ def _fixed(servo: Servo, states: Sequence[_Directions]) -> list[str]:
 def _unreached(servo: Servo, names: Sequence[str], states: Sequence[_Directions]) -> list[str]:
     problems = []
     for k, psi in enumerate(servo.constraints):
-        moved = any(np.linalg.norm(state.c[k]) > RANK_TOLERANCE * state.own[k] for state in states)
-        limits = [RANK_TOLERANCE * np.linalg.norm(state.c[k]) * state.reach for state in states]
-        if moved and all(np.linalg.norm(s.S[k]) <= limit for s, limit in zip(states, limits, strict=True)):
+        if all(state.unreached[k] for state in states) and not all(state.fixed[k] for state in states):
             order = "second" if servo.holonomic(k) else "first"
             problems.append(
                 f"the servo-constraint {psi} cannot be enforced: its {order} time derivative does not contain the "
@@ -345,7 +371,7 @@ def _idle(names: Sequence[str], states: Sequence[_Directions]) -> list[str]:
     return [
         f"the control {name} moves nothing: the passive constraints balance its whole force; remove it from controls="
         for j, name in enumerate(names)
-        if all(np.linalg.norm(state.g[:, j]) <= RANK_TOLERANCE * np.linalg.norm(state.g) for state in states)
+        if all(state.idle[j] for state in states)
     ]
 
 

@@ -21,6 +21,7 @@ from kanegen.derivation.control.servo import Compliance, compliance, lowered, se
 from kanegen.derivation.forms import matrix_vector
 from kanegen.graph import Graph, Node
 from kanegen.graph.linear import Divisor
+from kanegen.graph.sums import absolute_terms
 from kanegen.precision import Tolerance
 from kanegen.program.builder import Fragment, Functions, Maker, Source, flat
 from kanegen.program.functions.right_sides import constrained_solve
@@ -89,14 +90,14 @@ def feasibility(f: Functions) -> Fragment:
     """Build rank, residual, smallest singular value and feasibility, of the scaled rows of S or (ideal) of M G."""
     s, graph, n = f.fragment(), f.graph, len(f.servo.free)
     if f.servo.servo.is_ideal:
-        rows, right, possible = _ideal_system(f, s, "control_feasibility")
+        rows, right, terms, possible = _ideal_system(f, s, "control_feasibility")
         A, z = flat(rows), right
     else:
         linear = by_kernels(f, s)
         rows, right, possible, scaled = linear.rows, linear.right, graph.one, scaled_rows(f, linear)
-        A, z = flat(scaled.rows), scaled.right
+        A, z, terms = flat(scaled.rows), scaled.right, scaled.terms
     title, names = "equations of the controls", {"x": "tau", "result": "verdict"}
-    results = s.call("control_feasibility", len(rows), n, title=title, names=names, A=A, z=z)
+    results = s.call("control_feasibility", len(rows), n, title=title, names=names, A=A, z=z, terms=terms)
     tau, (rank, smallest, feasible) = results["x"], results["result"]
     missing = [graph.apply("abs", z - graph.dot(row, tau)) for row, z in zip(rows, right, strict=True)]
     residual = reduce(partial(graph.apply, "max"), missing)
@@ -241,29 +242,39 @@ def _general(f: Functions, s: Fragment) -> Sequence[Node]:
     """Return the controls by singular values, which also show whether controls exist."""
     if not f.servo.servo.is_ideal:
         return _least_change(f, s)
-    rows, right, _ = _ideal_system(f, s, "control_solve")
-    y, title = f.servo.free, "M G tau = M J_s^T mu"
-    return s.call("control_solve", len(rows), len(y), title=title, names={"x": "tau"}, A=flat(rows), z=right, y=y)["x"]
+    rows, right, terms, _ = _ideal_system(f, s, "control_solve")
+    inputs: dict[str, Source] = {"A": flat(rows), "z": right, "terms": terms, "y": f.servo.free}
+    title = "M G tau = M J_s^T mu"
+    return s.call("control_solve", len(rows), len(f.servo.free), title=title, names={"x": "tau"}, **inputs)["x"]
 
 
-def _ideal_system(f: Functions, s: Fragment, kernel: str) -> tuple[Rows, Sequence[Node], Node]:
-    """Return M G (n_u, n_tau), M J_s^T mu, and whether mu exists: ``M G tau = M J_s^T mu`` without independent speeds.
+def _ideal_system(f: Functions, s: Fragment, kernel: str) -> tuple[Rows, Sequence[Node], Sequence[Node], Node]:
+    """Return ``M G tau = M J_s^T mu`` without independent speeds: M G (n_u, n_tau), the right side, the sums of its
+    absolute terms, and whether mu exists.
 
     The kernel computes the multipliers mu of the servo-constraints; only ``control_feasibility`` reports whether they
     exist.
     """
     linear = by_kernels(f, s, controls=True)
     rows, right = _movable_rows(f, linear), linear.right
-    n, names = len(right), {"A": "N", "z": "rest", "y": "zero", "x": "multipliers", "result": "possible"}
-    inputs = {"A": flat(rows), "z": right} | ({"y": [f.graph.zero] * n} if kernel == "control_solve" else {})
+    names = {"A": "N", "z": "rest", "terms": "rest_terms", "y": "zero", "x": "multipliers", "result": "possible"}
+    n, inputs = len(right), {"A": flat(rows), "z": right, "terms": linear.terms}
+    inputs |= {"y": [f.graph.zero] * n} if kernel == "control_solve" else {}
     results = s.call(kernel, n, n, title="J_s M J_s^T mu = z", names=names, **inputs)
     responses: Rows = linear.responses
     if not f.equations.is_symmetric:
         zeros = [f.graph.zero] * f.n_c
         responses = [_accelerations(f, s, f"response{k}", row, zeros) for k, row in enumerate(f.servo.J)]
-    force = [f.graph.dot(results["x"], column) for column in zip(*responses, strict=True)]
+    # mu is a rounding error of size terms/S where the servo-constraints are satisfied without controls.
+    sizes = [
+        f.graph.apply("abs", mu) + _over_mass(terms, f.graph.apply("abs", row[k]))
+        for k, (mu, terms, row) in enumerate(zip(results["x"], linear.terms, linear.gram, strict=True))
+    ]
+    columns = list(zip(*responses, strict=True))
+    force = [f.graph.dot(results["x"], column) for column in columns]
+    force_terms = [f.graph.dot(sizes, absolute_terms(column)) for column in columns]
     possible = results["result"][2] if "result" in results else f.graph.one
-    return list(zip(*linear.driven, strict=True)), force, possible
+    return list(zip(*linear.driven, strict=True)), force, force_terms, possible
 
 
 def _movable_rows(f: Functions, linear: Linear) -> Rows:
@@ -280,17 +291,20 @@ def _movable_rows(f: Functions, linear: Linear) -> Rows:
 def _least_change(f: Functions, s: Fragment) -> Sequence[Node]:
     """Return the controls closest to the free vector y, by singular values."""
     law, metric, linear, damping = f.servo, metric_of(f), by_kernels(f, s), f.servo.servo.damping
-    system = replace(linear, right=without_free(f, linear))
+    of_free = [absolute_terms([f.graph.dot(row, law.free)])[0] for row in linear.rows]
+    terms = tuple(a + b for a, b in zip(linear.terms, of_free, strict=True))
+    system = replace(linear, right=without_free(f, linear), terms=terms)
     if damping is None:
         system = scaled_rows(f, system)
     if metric is not None:
         s.require(*metric.conditions)
         s.check()
     # The last input of the kernel is the damping, or the vector closest to which it solves.
-    last: dict[str, Source] = {"y": "zero"} if damping is None else {"damping": "damping"}
+    last: dict[str, Source] = {"terms": "terms", "y": "zero"} if damping is None else {"damping": "damping"}
     kernel = "control_solve" if damping is None else "control_damped"
     zeros = (f.graph.zero,) * len(law.free)
-    s.store("", **({"zero": zeros} if damping is None else {"damping": lowered(f.equations, [damping])}))
+    given = {"zero": zeros, "terms": system.terms} if damping is None else {"damping": lowered(f.equations, [damping])}
+    s.store("", **given)
 
     def change(name: str, right: Sequence[Node]) -> Sequence[Node]:
         """Return ``L right`` by a call of the kernel with its result in the work array ``name``."""
@@ -321,7 +335,8 @@ class Linear:
 
     ``sizes`` (m,): squared sizes of the terms each row is a sum of. ``movable``: conditions that the passive
     constraints do not fix a servo-constraint; empty without constraints. ``responses``: the rows of J_s M (n_s, n_u).
-    ``gram``: J_s M J_s^T. ``driven``: the columns of M G, or empty.
+    ``gram``: J_s M J_s^T. ``driven``: the columns of M G, or empty. ``terms`` (m,): the sums of the absolute terms of
+    the right side.
     """
 
     rows: Matrix
@@ -331,6 +346,7 @@ class Linear:
     responses: Matrix = ()
     gram: Matrix = ()
     driven: Matrix = ()
+    terms: tuple[Node, ...] = ()
 
 
 def straight_line(f: Functions, s: Fragment, inverse: Compliance) -> Linear:
@@ -378,7 +394,10 @@ def _with_sizes(
         whole = graph.sum(_over_mass(x * x, f.equations.mass_matrix[i][i]) for i, x in enumerate(row))
         size = graph.apply("abs", gram[k][k]) if f.equations.model.is_accelerated else gram[k][k]
         movable.append(graph.apply("lt", graph.const(ROW_LIMIT * ROW_LIMIT) * whole, size))
-    return Linear(S, z, tuple(sizes), tuple(movable), responses, gram)
+    # Forces that balance each other leave rounding errors in the accelerations of which z is the sum.
+    forces = absolute_terms(law.controls.free)
+    terms = (x + graph.dot(absolute_terms(row), forces) for x, row in zip(absolute_terms(z), responses, strict=True))
+    return Linear(S, z, tuple(sizes), tuple(movable), responses, gram, terms=tuple(terms))
 
 
 def _over_mass(x: Node, mass: Node) -> Node:
@@ -431,7 +450,7 @@ def in_metric(system: Linear, metric: Factor | None) -> Linear:
 def scaled_rows(f: Functions, system: Linear) -> Linear:
     """Return the rows divided by the size of the terms they are sums of; rows that are only rounding become zero."""
     graph, limit = f.graph, f.graph.const(ROW_LIMIT * ROW_LIMIT)
-    rows, right = [], []
+    rows, right, terms = [], [], []
     for k, (row, z, size) in enumerate(zip(system.rows, system.right, system.sizes, strict=True)):
         present = graph.apply("lt", limit * size, graph.dot(row, row))
         if system.movable:
@@ -439,7 +458,8 @@ def scaled_rows(f: Functions, system: Linear) -> Linear:
         divisor = graph.select(present, graph.apply("sqrt", size), graph.one)
         rows.append(tuple(graph.select(present, x / divisor, graph.zero) for x in row))
         right.append(z / divisor)
-    return Linear(tuple(rows), tuple(right), system.sizes)
+        terms.append(system.terms[k] / divisor)
+    return Linear(tuple(rows), tuple(right), system.sizes, terms=tuple(terms))
 
 
 def without_free(f: Functions, system: Linear) -> tuple[Node, ...]:

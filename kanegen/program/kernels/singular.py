@@ -35,7 +35,7 @@ RATE: Final = 1e-6
 
 CONTROL_TOLERANCE: Final = 1.5e-8
 CONTROL_FLOOR: Final = 1e-12
-"""Relative and absolute tolerance of ``A x - z``; controls do not exist if it is larger."""
+"""Tolerances of ``A x - z``, relative to z and to its terms; controls do not exist if it is larger."""
 
 
 def udwadia_kalaba(
@@ -231,15 +231,18 @@ def _inverse_root(n: int, Q: Array) -> Matrix | None:
 # -- controls of servo-constraints ---------------------------------------------------------------------------------
 
 
-def control_solve(m: int, n: int, A: Array, z: Array, y: Array, work: Array, x: Array) -> int:
-    """Compute ``x = A^+ z + (I - A^+ A) y``, (n,); ``INFEASIBLE`` if z (m,) is not in the range of A (m, n)."""
+def control_solve(m: int, n: int, A: Array, z: Array, terms: Array, y: Array, work: Array, x: Array) -> int:
+    """Compute ``x = A^+ z + (I - A^+ A) y``, (n,); ``INFEASIBLE`` if z (m,) is not in the range of A (m, n).
+
+    ``terms`` (m,): the sums of the absolute terms of z.
+    """
     M, start = matrix(m, n, A), vector(y)
     rest = vector(z) - M @ start
     change, _, rank = pseudoinverse(M, rest)
     fill(x, start + change)
     if rank == m:
         return Status.OK
-    limit = CONTROL_TOLERANCE * _norm(vector(z)) + CONTROL_FLOOR
+    limit = CONTROL_TOLERANCE * _norm(vector(z)) + CONTROL_FLOOR * _norm(vector(terms))
     return Status.RANK_DEFICIENT if _norm(rest - M @ change) <= limit else Status.INFEASIBLE
 
 
@@ -251,12 +254,12 @@ def control_damped(m: int, n: int, A: Array, z: Array, damping: Array, work: Arr
     return Status.OK
 
 
-def control_feasibility(m: int, n: int, A: Array, z: Array, work: Array, x: Array, result: Array) -> int:
+def control_feasibility(m: int, n: int, A: Array, z: Array, terms: Array, work: Array, x: Array, result: Array) -> int:
     """Compute ``x = A^+ z``; ``result``: rank and smallest singular value of A (m, n), 1 if z is in its range."""
     M = matrix(m, n, A)
     rank = pseudoinverse(M, vector(z))[2]
     smallest = singular_values(M)[1][-1] if rank == min(m, n) else 0
-    result[:] = [rank, smallest, int(control_solve(m, n, A, z, [0] * n, work, x) >= 0)]
+    result[:] = [rank, smallest, int(control_solve(m, n, A, z, terms, [0] * n, work, x) >= 0)]
     return Status.OK
 
 
@@ -292,9 +295,9 @@ _CANONICAL: Final[Shapes] = {"Q": _Q, "Qdot": _Q, "P": _U, "J": _J, "b": _C, **_
 
 _CONTROL: Final = "kg_control.h"
 _A, _M, _N = ("m", "n"), ("m",), ("n",)
-_SOLVE: Final = {"A": _A, "z": _M, "y": _N, "work": (), "x": _N}
+_SOLVE: Final = {"A": _A, "z": _M, "terms": _M, "y": _N, "work": (), "x": _N}
 _DAMPED: Final[Shapes] = {"A": _A, "z": _M, "damping": (1,), "work": (), "x": _N}
-_CHECK: Final[Shapes] = {"A": _A, "z": _M, "work": (), "x": _N, "result": (3,)}
+_CHECK: Final[Shapes] = {"A": _A, "z": _M, "terms": _M, "work": (), "x": _N, "result": (3,)}
 
 KERNELS: Final = (
     Kernel(

@@ -10,11 +10,12 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
+from kanegen.solve.analysis.sizes import terms_of
 from kanegen.solve.analysis.slopes import Slopes
 from kanegen.solve.functions import CompiledFunctions
 
 AT_KINK: Final = 1e-9
-"""A state is at a kink of a law if the distance is below this fraction of the values of the laws, or of 1."""
+"""A state is at a kink of a law if the distance from it is below this fraction of the terms of the distance."""
 
 
 class ClosedSlopes(Slopes):
@@ -55,7 +56,7 @@ def closed_inputs(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any
     inputs = functions.with_laws(["laws", "rhs"], t, q, u, None, s) if r is None else r
     inputs = np.zeros(len(d.inputs)) if inputs is None else inputs
     inputs[list(d.laws)] = values
-    refuse_kinks(functions, (t, q, u, inputs, s), values)
+    refuse_kinks(functions, (t, q, u, inputs, s))
     return np.asarray(inputs)
 
 
@@ -70,14 +71,14 @@ def require_continuous(d: Description, slots: Sequence[int]) -> None:
         )
 
 
-def refuse_kinks(functions: CompiledFunctions, state: tuple[Any, ...], values: Array) -> None:
-    """Raise `SolveError` at a kink of a law; ``values`` are those of all laws at the state."""
+def refuse_kinks(functions: CompiledFunctions, state: tuple[Any, ...]) -> None:
+    """Raise `SolveError` at a kink of a law."""
     switches = functions.description.switches
     if not switches:
         return
-    distances = functions.get("events").value(*state)[-len(switches) :]
-    near = AT_KINK * max(1.0, float(np.abs(values).max()))
-    kinks = [name for name, distance in zip(switches, distances, strict=True) if abs(distance) <= near]
+    guards = np.asarray(functions.get("events").value(*state))
+    near = np.abs(guards) <= AT_KINK * terms_of(functions, "events", guards, state[0], state[1:])
+    kinks = [name for name, is_near in zip(switches, near[-len(switches) :], strict=True) if is_near]
     if kinks:
         raise SolveError(
             f"the model {functions.description.name!r} cannot be linearized at t = {state[0]!r} s with its laws, which "

@@ -19,7 +19,6 @@ from kanegen.solve.analysis.closed_contacts import ContactValues
 from kanegen.solve.analysis.closed_loop import ClosedSlopes, refuse_kinks, require_continuous
 from kanegen.solve.analysis.cyclic import Cyclic, cyclic_directions
 from kanegen.solve.analysis.linearize import (
-    NEGLIGIBLE,
     Differentiable,
     Linearization,
     contacts_near,
@@ -28,6 +27,7 @@ from kanegen.solve.analysis.linearize import (
 )
 from kanegen.solve.analysis.newton import Root, evaluated
 from kanegen.solve.analysis.settle import steady_state
+from kanegen.solve.analysis.sizes import terms_of
 from kanegen.solve.analysis.supports import Grip, contact_states, supports_at
 from kanegen.solve.consistent import completed, fixed_names, make_consistent
 from kanegen.solve.contacts import ContactState, contacts_at
@@ -54,6 +54,8 @@ _AT_REST = 1e-9
 """Gaps and slip velocities of the start below this fraction of their terms count as zero."""
 _NEIGHBOR = 0.01
 """Distance of a neighboring state, relative to the sizes of the unknowns."""
+_ROUNDING = 1e-12
+"""Sums below this fraction of their terms are rounding errors."""
 _MOVES = 1e-6
 """Parts of unit vectors of the null space that count as zero."""
 
@@ -309,7 +311,7 @@ class Trimmable(Differentiable):
             shares=shares[list(rates)],
         )
         balance, root = steady_state(balance, start.X, tolerance)
-        record = self._record(balance, root, constant)
+        record = self._record(balance, _without_noise(balance, root), constant)
         if record["linear"] is not None:
             record["linear"] = record["linear"].without(self._directions(balance, root.X, record["linear"]))
         changing = tuple(name for name, row in zip(d.coordinates, ignored.carried, strict=True) if row.any())
@@ -330,7 +332,7 @@ class Trimmable(Differentiable):
         start = self._trim_start(t, (q0, np.zeros(len(d.speeds)), s0), r, fixed, free_inputs)
         rates = tuple(range(len(d.coordinates) + len(d.speeds) + len(d.states)))
         balance, root = steady_state(self._balance(start, rates), start.X, tolerance)
-        return balance, _at_rest(balance, root, tolerance)
+        return balance, _without_noise(balance, _at_rest(balance, root, tolerance))
 
     # -- the start --------------------------------------------------------------------------------------------
 
@@ -430,8 +432,9 @@ class Trimmable(Differentiable):
         n = len(linear.coordinates)
         found = self._directions(balance, X, linear)
         # Dependent coordinates are carried along by the constraints.
-        carried = linear.C[: len(d.coordinates), :n] @ found.carried[:n]
-        carried = np.where(np.abs(carried) > NEGLIGIBLE, carried, 0.0)
+        C = linear.C[: len(d.coordinates), :n]
+        carried = C @ found.carried[:n]
+        carried = np.where(np.abs(carried) > _ROUNDING * (np.abs(C) @ np.abs(found.carried[:n])), carried, 0.0)
         return Cyclic([d.coordinates.index(linear.coordinates[k]) for k in found.dropped], carried), linear.speeds
 
     def _directions(self, balance: Balance, X: Array, linear: Linearization) -> Cyclic:
@@ -475,11 +478,12 @@ class Trimmable(Differentiable):
         slopes, laws = balance.slopes(X), balance.laws
         if laws:
             require_continuous(self.description, laws)
-            refuse_kinks(self._functions, (t, q, u, r), balance.law_values(X))
+            refuse_kinks(self._functions, (t, q, u, r))
             slopes = ClosedSlopes(slopes, laws)
         contacts = contacts_near(slopes, t, states, (q, u), 1e-8)
-        rates = balance.functions.get(balance.rhs).pair(t, q, u, r)
-        return without_inputs(linearize(slopes, rates, contacts, coordinates, speeds), laws)
+        rates = np.concatenate(balance.functions.get(balance.rhs).pair(t, q, u, r))
+        rate_terms = terms_of(self._functions, balance.rhs, rates, t, (q, u, r), "pair")
+        return without_inputs(linearize(slopes, (rates, rate_terms), contacts, coordinates, speeds), laws)
 
     def _record(self, balance: Balance, root: Root, speeds: Sequence[str] | None = None) -> dict[str, Any]:
         """The fields of the record of a steady state."""
@@ -517,6 +521,15 @@ def _at_rest(balance: Balance, root: Root, tolerance: float) -> Root:
     X[len(q) : len(q) + len(u)] = 0.0
     rest = evaluated(balance, X, tolerance, root.evaluations, root)
     return rest if rest.converged else root
+
+
+def _without_noise(balance: Balance, root: Root) -> Root:
+    """The root with zeros in place of unknowns that are rounding errors, if no equation is violated more."""
+    X = _without_roundings(root, balance)
+    if np.array_equal(X, root.X):
+        return root
+    new = evaluated(balance, X, count=root.evaluations, earlier=root)
+    return replace(new, allowed=root.allowed) if (np.abs(new.F) <= np.abs(root.F)).all() else root
 
 
 def _undetermined(balance: Balance, X: Array) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -32,20 +33,22 @@ from kanegen.solve.analysis.closed_contacts import (
 )
 from kanegen.solve.analysis.closed_loop import ClosedSlopes, closed_inputs
 from kanegen.solve.analysis.cyclic import Cyclic
+from kanegen.solve.analysis.sizes import disturbed_arguments, terms_of, without_roundings
 from kanegen.solve.analysis.slopes import Evaluate, Slopes
 from kanegen.solve.consistent import violations
 from kanegen.solve.contacts import ContactState, contacts_at
 from kanegen.solve.evaluation import Evaluation
+from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.values import flag, largest, listed, names_in, one_state, positive, require_none, shown, unknown
-
-NEGLIGIBLE = 1e-12
-"""Entries of A below this fraction of the largest are rounding errors: the coordinate has no influence."""
 
 MOST_COLUMNS = 16
 """Columns of a matrix that a notebook shows."""
 
 STEADY = 1e-8
-"""Accelerations and their rates below this fraction of the terms of the Jacobian count as zero."""
+"""Accelerations and their rates below this fraction of their terms count as zero."""
+
+_SAMPLES = 2
+"""Disturbed linear models that show which entries of A are rounding errors: one can happen to be the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,10 +133,9 @@ class Linearization:
         Each of these coordinates has an eigenvalue of zero, which is removed as well.
         """
         kept = list(range(len(self.states)))
-        small = NEGLIGIBLE * np.abs(self.A).max(initial=0.0)
         while True:
             # A coordinate with z' = a z, a not zero, depends on itself and stays.
-            own = [i for i in kept if i < len(self.coordinates) and np.abs(self.A[kept, i]).max() <= small]
+            own = [i for i in kept if i < len(self.coordinates) and not self.A[kept, i].any()]
             if not own:
                 break
             kept.remove(own[0])
@@ -164,6 +166,41 @@ def _matrix_table(title: str, matrix: Array, columns: Sequence[str], rows: Seque
     entries = [(f"{name}'", *(f"{x:.5g}" for x in row)) for name, row in zip(rows, kept, strict=True)]
     notes = (f"{left_out} further columns",) if left_out else ()
     return Table.of(title, ("", *shown), entries, right=shown, notes=notes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """A ``state`` (q, u, r, s) at which a model is linearized, with its contacts and the laws that act."""
+
+    functions: CompiledFunctions
+    rhs: str
+    t: float
+    state: tuple[Any, ...]
+    contacts: Mapping[str, ContactState]
+    tolerance: float
+    laws: tuple[int, ...]
+
+    @cached_property
+    def rates(self) -> tuple[Array, Array]:
+        """(q', u', s') and the sums of their absolute terms."""
+        rates = np.concatenate(self.functions.get(self.rhs).pair(self.t, *self.state))
+        return rates, terms_of(self.functions, self.rhs, rates, self.t, self.state, "pair")
+
+    def slopes(self, functions: CompiledFunctions, state: Sequence[Any]) -> Slopes:
+        """The derivatives at a state, with the parameters of ``functions``."""
+        d = functions.description
+        slopes = Slopes(lambda name: np.asarray(functions.get(name).value(self.t, *state)), d)
+        return ClosedSlopes(slopes, self.laws) if self.laws else slopes
+
+    def linear(self, slopes: Slopes, state: Sequence[Any], coordinates: Any, speeds: Any) -> Linearization:
+        """The linear model with these derivatives in these independent coordinates and speeds; None: chosen."""
+        contacts = contacts_near(slopes, self.t, self.contacts, (state[0], state[1]), self.tolerance)
+        return without_inputs(linearize(slopes, self.rates, contacts, coordinates, speeds), self.laws)
+
+    def disturbed(self, sample: int, like: Linearization) -> Array:
+        """A of the linear model in the same coordinates and speeds at a state and with parameters that have errors."""
+        state = disturbed_arguments(self.state, sample)
+        return self.linear(self.slopes(self.functions.disturbed[sample], state), state, like.coordinates, like.speeds).A
 
 
 class Differentiable(Evaluation):
@@ -243,8 +280,8 @@ class Differentiable(Evaluation):
         tolerance = positive(tolerance, "tolerance")
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
-        if flag(closed_loop, "closed_loop"):
-            r = closed_inputs(self._functions, t, q, u, r, s)
+        laws = tuple(self.description.laws) if flag(closed_loop, "closed_loop") else ()
+        r = closed_inputs(self._functions, t, q, u, r, s) if closed_loop else self._inputs_of_laws(t, q, u, r, s)
         if violated := self._violations(t, q, u, r, s, tolerance):
             headline = (
                 f"the model {self.description.name!r} cannot be linearized at t = {t!r} s, because the state violates "
@@ -257,11 +294,15 @@ class Differentiable(Evaluation):
             r = self._functions.with_laws(("contacts", "gaps"), t, q, u, r, s)
             at = contacts_at(self._functions, t, q, u, self._functions.with_states(r, s))
             states, r, s = at.states, self._functions.with_forces(r, s, at.forces), None
-        slopes = Slopes(self._evaluate(t, q, u, r, s), self.description)
-        slopes = ClosedSlopes(slopes, tuple(self.description.laws)) if closed_loop else slopes
-        contacts = contacts_near(slopes, t, states, (q, u), tolerance)
-        result = linearize(slopes, self.rhs(t, q, u, r, s), contacts, coordinates, speeds)
-        return without_inputs(result, tuple(self.description.laws)) if closed_loop else result
+        place = _Place(self._functions, self._rhs_name, t, (q, u, r, s), states, tolerance, laws)
+        own = place.linear(place.slopes(self._functions, place.state), place.state, coordinates, speeds)
+        return replace(own, A=without_roundings(own.A, partial(place.disturbed, like=own), _SAMPLES))
+
+    def _inputs_of_laws(self, t: float, q: Any, u: Any, r: Any, s: Any) -> Any:
+        """The inputs with the values of the laws, of all functions of linear models."""
+        of_slopes = ("jacobian_", "residuals_", "outputs_")
+        names = [name for name in self.description.functions if name.startswith(of_slopes)]
+        return self._functions.with_laws((self._rhs_name, *names), t, q, u, r, s)
 
     def _violations(self, t: float, q: Any, u: Any, r: Any, s: Any, tolerance: float) -> list[str]:
         """One message for each constraint that the state violates."""
@@ -290,12 +331,13 @@ def contacts_near(
 
 def linearize(
     slopes: Slopes,
-    rates: tuple[Array, ...],
+    rates: tuple[Array, Array],
     contacts: ClosedContacts,
     coordinates: Sequence[Any] | None = None,
     speeds: Sequence[Any] | None = None,
 ) -> Linearization:
-    """The minimal linear model; ``rates`` are (q', u', s') at the state, which satisfies the constraints.
+    """The minimal linear model; ``rates`` are (q', u', s') at the state, which satisfies the constraints, and the sums
+    of their absolute terms.
 
     ``coordinates`` and ``speeds`` name the independent ones; None: chosen by pivoting.
     """
@@ -400,9 +442,9 @@ def _free(matrix: Array, names: Sequence[str], wanted: Sequence[Any] | None, wha
     return free
 
 
-def _is_steady(F: Array, F_t: Array, rates: tuple[Array, ...], rows: list[int]) -> bool:
+def _is_steady(F: Array, F_t: Array, rates: tuple[Array, Array], rows: list[int]) -> bool:
     """Whether the independent accelerations and s' (``rows`` of the rates), and their time derivatives, are zero."""
-    rate = np.concatenate(rates)
-    scale = 1.0 + float(np.abs(F).max(initial=0.0)) * (1.0 + float(np.abs(rate).max(initial=0.0)))
-    change = np.concatenate([rate[rows], (F @ rate + F_t)[rows]])
-    return bool(np.abs(change).max(initial=0.0) <= STEADY * scale)
+    rate, terms = rates
+    changes = np.concatenate([rate[rows], (F @ rate + F_t)[rows]])
+    sizes = np.concatenate([terms[rows], (np.abs(F) @ (np.abs(rate) + terms))[rows]])
+    return bool((np.abs(changes) <= STEADY * sizes).all())

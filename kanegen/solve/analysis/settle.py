@@ -23,14 +23,16 @@ from kanegen.solve.values import listed
 
 _ZERO_GAP = 1e-9
 """Gaps below this fraction of their terms count as zero."""
+_NEUTRAL = 1e-7
+"""Eigenvalues below this fraction of the largest count as zero: half the digits of double ones are rounding errors."""
 _SHOWN = 5
 """Most equations in a message."""
 _SMALLEST = 1e-12
-"""Smallest penetration that is tried, in m."""
+"""Where the search for a penetration begins, in any unit: it is doubled to 1e6 and halved to 1e-24."""
 _DOUBLINGS = 60
 _HALVINGS = 40
-_LATER = (1.0, 2.718281828)
-"""Seconds after which the equations of a steady state must still hold."""
+_LATER = (1.0, 2.718281828459045)
+"""When the equations of a steady state must still hold, in times of the slowest motion about it."""
 
 
 def steady_state(balance: Balance, start: Array, tolerance: float) -> tuple[Balance, Root]:
@@ -148,7 +150,8 @@ def _penetrated(balance: Balance, X: Array, contacts: Iterable[int]) -> Array:
 
 def _require_constant(balance: Balance, root: Root) -> None:
     """Raise `SolveError` if the equations hold at one time only."""
-    for later in _LATER:
+    slowest = _slowest(balance, root.X)
+    for later in (slowest * part for part in _LATER):
         values = replace(balance, t=balance.t + later).values(root.X)
         wrong = np.abs(values) > 1e3 * root.allowed
         if wrong.any():
@@ -157,6 +160,13 @@ def _require_constant(balance: Balance, root: Root) -> None:
                 f"the equations of {balance.description.name!r} depend on time: they hold at t = {balance.t!r} s, but "
                 f"not {later:g} s later ({', '.join(labels[:_SHOWN])}); replace the functions of time by inputs"
             )
+
+
+def _slowest(balance: Balance, X: Array) -> float:
+    """The time of the slowest motion about a steady state, the inverse of an eigenvalue; 1 s if it has none."""
+    rates = np.abs(np.linalg.eigvals(balance.slopes(X).matrix("jacobian")))
+    rates = rates[rates > _NEUTRAL * rates.max(initial=0.0)]
+    return 1.0 / float(rates.min()) if rates.size else 1.0
 
 
 def _failure(balance: Balance, root: Root) -> str:

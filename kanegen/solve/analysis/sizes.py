@@ -9,14 +9,14 @@ of zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
-from kanegen.solve.functions import DISTURBANCE, SAMPLES
+from kanegen.solve.functions import DISTURBANCE, SAMPLES, CompiledFunctions, disturbed
 
 NORMWISE: Final = 64.0 * float(np.finfo(float).eps)
 """Rounding errors of the solution of linear equations, relative to the largest unknown."""
@@ -34,12 +34,12 @@ _EQUILIBRATIONS: Final = 12
 
 
 def terms(value: Array, others: Iterator[Array]) -> Array:
-    """The sums of absolute terms of a vector, from its value and disturbed ones; zero where these do not differ.
+    """The sums of absolute terms of an array, from its value and disturbed ones; zero where these do not differ.
 
     The largest change counts, because roundings of one or two terms are often zero.
     """
     changes = [np.abs(other - value) for other in others]
-    return np.max(changes, axis=0) / DISTURBANCE if changes else np.zeros(len(value))
+    return np.max(changes, axis=0) / DISTURBANCE if changes else np.zeros_like(value)
 
 
 def evaluations(evaluate: Callable[[int], Array]) -> Iterator[Array]:
@@ -51,6 +51,26 @@ def evaluations(evaluate: Callable[[int], Array]) -> Iterator[Array]:
             continue
         if np.isfinite(value).all():
             yield value
+
+
+def disturbed_arguments(arguments: Sequence[Any], sample: int) -> list[Any]:
+    """The arguments of a compiled function with relative errors, different ones in each sample; None remains None."""
+    return [None if x is None else disturbed(x, sample + SAMPLES * i) for i, x in enumerate(arguments, 2)]
+
+
+def terms_of(
+    functions: CompiledFunctions, name: str, value: Array, t: Any, arguments: Sequence[Any], method: str = "value"
+) -> Array:
+    """The sums of the absolute terms of a compiled function at one or more states, from its ``value`` there.
+
+    ``arguments`` are q, u and r, and s if r does not contain them; None stands for the defaults.
+    """
+
+    def at(k: int) -> Array:
+        result = getattr(functions.disturbed[k].get(name), method)(t, *disturbed_arguments(arguments, k))
+        return np.concatenate(result) if isinstance(result, tuple) else np.asarray(result)
+
+    return terms(value, evaluations(at))
 
 
 def without_roundings(matrix: Array, disturbed_matrix: Callable[[int], Array], samples: int) -> Array:

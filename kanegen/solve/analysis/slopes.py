@@ -22,9 +22,16 @@ STATE: Final = ("q", "u", "s")
 
 _DIFFERENCE = 1e-5
 """First step of central differences, relative to the largest argument of its kind, or to 1 if that is larger."""
-_REDUCTIONS = 14
+_SHORTENED = 0.6
+"""How steps are shortened to estimate errors; halves have the same rounding errors as the whole."""
+_LONGER = tuple(100.0**k for k in range(6, 0, -1))
+_SHORTER = tuple(0.1**k for k in range(1, 14))
+_IRREGULAR = 1e-3
+"""Second differences are those of a smooth function if they are proportional to step**2 up to this part of it."""
+_CERTAIN = 1e-9
+"""A step is too short if shortening it changes a slope by more than this part of it."""
 _CURVED = 1e-9
-"""A step is too long if halving it changes the function's slope by more than this part of the function per step."""
+"""A step is too long if shortening it changes the slope by more than this part of the function per step."""
 _SMALL = 1e-5
 """Values of a function below this fraction of its largest one may be rounding errors of zero."""
 
@@ -96,48 +103,66 @@ class DifferenceSlopes(Slopes):
     def _column(self, name: str, argument: str, column: int) -> Array:
         """The derivatives with respect to one entry of an argument.
 
-        Neither the unit of the argument nor its value tells the distance over which the function is curved: the step
-        is shortened until halving it hardly changes the slope. Where no step does, as at a kink, the usual one counts.
+        Neither the unit of the argument nor its value tells the distance over which the function is curved. Where the
+        usual step is too long, or so short that rounding errors change the slope, the longest step counts that can be
+        shortened without changing the slope. Where there is none, as at a kink, the usual one counts.
         """
         start = self._point[argument]
         own = _DIFFERENCE * max(1.0, abs(float(start[column])))
         step = max(own, _DIFFERENCE * float(np.abs(start).max()))
-        for _ in range(_REDUCTIONS):
-            try:
-                slope, error = self._slope(name, argument, column, step)
-                if error * step <= _CURVED:
-                    return slope
-            except SolveError:  # outside the domain of an expression
-                pass
-            step /= 10.0
+        usual = self._tried(name, argument, column, step)
+        if usual is not None and usual[0].any() and (usual[1] <= _CERTAIN * np.abs(usual[0])).all():
+            return usual[0]
+        for factor in _LONGER:
+            found = self._tried(name, argument, column, factor * step)
+            if found is not None and usual is not None:
+                return np.where((usual[0] == 0.0) | (found[1] < usual[1]), found[0], usual[0])
+            if found is not None:
+                return found[0]
+        if usual is not None:
+            return usual[0]
+        for factor in _SHORTER:
+            found = self._tried(name, argument, column, factor * step)
+            if found is not None:
+                return found[0]
         return self._slope(name, argument, column, own)[0]
 
-    def _slope(self, name: str, argument: str, column: int, step: float) -> tuple[Array, float]:
-        """The slope, extrapolated to step 0, and by how much halving the step changes it, relative to the function."""
-        start, unit = self._point[argument], np.eye(len(self._point[argument]))[column]
-        values = []
+    def _tried(self, name: str, argument: str, column: int, step: float) -> tuple[Array, Array] | None:
+        """The slopes by a step and their errors; None if the function is curved over it."""
         try:
-            for change in (step, -step, step / 2.0, -step / 2.0):
-                self._point[argument] = start + change * unit
-                values.append(self._value(name))
-        finally:
-            self._point[argument] = start
-        slope, halved = (values[0] - values[1]) / (2.0 * step), (values[2] - values[3]) / step
+            slope, error, is_curved = self._slope(name, argument, column, step)
+        except SolveError:  # outside the domain of an expression
+            return None
+        return None if is_curved else (slope, error)
+
+    def _slope(self, name: str, argument: str, column: int, step: float) -> tuple[Array, Array, bool]:
+        """The slopes, extrapolated to step 0, how much shortening the step changes them, and if that is too much."""
+        start, unit = self._point[argument], np.eye(len(self._point[argument]))[column]
+        center, part = self._value(name), _SHORTENED
+        values = [
+            self._at(name, {**self._point, argument: start + change * unit})
+            for change in (step, -step, part * step, -part * step)
+        ]
+        slope, shorter = (values[0] - values[1]) / (2.0 * step), (values[2] - values[3]) / (2.0 * part * step)
+        second, of_shorter = values[0] + values[1] - 2.0 * center, values[2] + values[3] - 2.0 * center
         size = np.abs(values).max(axis=0)
         size = np.maximum(size, _SMALL * size.max(initial=0.0))
-        errors = np.abs(slope - halved)[size > 0.0] / size[size > 0.0]
-        return halved + (halved - slope) / 3.0, float(errors.max(initial=0.0))
+        error = np.abs(slope - shorter)
+        is_curved = (error * step > _CURVED * size) | (np.abs(part**2 * second - of_shorter) > _IRREGULAR * size)
+        return shorter + (shorter - slope) * part**2 / (1.0 - part**2), error, bool(is_curved.any())
 
     def _value(self, name: str) -> Array:
         """The values of a function at the point, in the order of the rows."""
-        layout, point = self.description.input_layout, self._point
-        r = layout.array(point["r"], multipliers=point[MULTIPLIER], states=point["s"])
+        return self._at(name, self._point)
+
+    def _at(self, name: str, point: Mapping[str, Array]) -> Array:
+        """The values of a function at any point."""
+        r = self.description.input_layout.array(point["r"], multipliers=point[MULTIPLIER], states=point["s"])
         state = float(point["t"][0]), point["q"], point["u"], r
         if name == "jacobian":
             return np.concatenate(self._functions.get(self._rhs).pair(*state))
         if name == "contacts":
-            sections = self._functions.get("contacts").value(*state)
-            return contact_values(sections, self.description, point[MULTIPLIER])
+            return contact_values(self._functions.get("contacts").value(*state), self.description, point[MULTIPLIER])
         values: Array = self._functions.get(name).value(*state)
         return values
 

@@ -19,10 +19,11 @@ from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs
 from kanegen.solve.inverse.assembly import assembled
 from kanegen.solve.inverse.path import Path, sampled_path
-from kanegen.solve.values import beyond, largest, listed, positive, shown_values
+from kanegen.solve.inverse.terms import PathStates
+from kanegen.solve.values import beyond, listed, positive, shown_values
 
 FEASIBLE: Final = 1e-9
-"""A residual below this fraction of the forces counts as rounding error."""
+"""A residual below this fraction of the terms of its equation counts as rounding error."""
 
 _RESULTS: Final = ("u", "udot", "controls", "multipliers", "residual")
 
@@ -93,20 +94,19 @@ def inverse_dynamics(
     names = d.input_names(d.path_controls)
     inputs = _without_laws(other_inputs(functions, names, r), d)
     motion = _motion_along(functions, values, path, times, inputs, q0)
-    others = (*reactions, "residuals") if "residuals" in d.functions else reactions
+    others = [*reactions, "kinematics", d.mass, "P", *_of_rows(d), *(["residuals"] if d.constraints.levels else [])]
     found = functions.module.Inverse(d.path_controls).along(functions.prepared, inputs.compiled, *motion, others)
     _require_evaluated(functions, motion, found, inputs)
+    states = PathStates(functions, motion, found, inputs)
     if tolerance is not None:
         positive(tolerance, "path_tolerance", "a positive number, or None")
-        _require_consistent(d, motion, found, tolerance)
-    scale = np.abs(found["controls"]).max(axis=1, initial=0.0) + np.abs(found["multipliers"]).max(axis=1, initial=0.0)
-    forces = np.abs(found["residual"]).max(axis=1, initial=0.0)
+        _require_consistent(states, tolerance)
     return InverseDynamics(
         t=motion.times,
         q=motion.q,
         control_names=names,
         reactions={name: Wrench(*np.split(found[REACTION + name], 2, axis=1)) for name in d.reactions},
-        feasible=forces <= FEASIBLE * np.maximum(1.0, scale),
+        feasible=states.are_balanced(FEASIBLE),
         freedom=len(names) - found["rank"].astype(int),
         **{name: found[name] for name in _RESULTS},
     )
@@ -114,8 +114,12 @@ def inverse_dynamics(
 
 def _of_constraints(d: Description) -> list[str]:
     """Names of the functions of the constraints that inverse dynamics evaluates."""
-    levels = functions_of_constraints(d) if d.constraints.levels else []
-    return ["J", "b", *levels] if d.constraints.rows else levels
+    return [*_of_rows(d), *(functions_of_constraints(d) if d.constraints.levels else [])]
+
+
+def _of_rows(d: Description) -> list[str]:
+    """Names of the functions of ``J u' = b``."""
+    return ["J", "b"] if d.constraints.rows else []
 
 
 def _without_laws(inputs: RunInputs, d: Description) -> RunInputs:
@@ -178,25 +182,18 @@ def _require_evaluated(
     )
 
 
-def _require_consistent(d: Description, motion: Path, values: Mapping[str, Array], tolerance: float) -> None:
+def _require_consistent(states: PathStates, tolerance: float) -> None:
     """Raise `SolveError` for a path that violates constraints at any level, or the kinematic equations."""
-    speed = largest(values["u"])
-    labels, n = d.constraints, len(d.constraints.positions)
-    residuals = values.get("residuals", np.empty((motion.times.size, 0)))
+    d = states.functions.description
     problems: list[str] = []
-    for names, rows, scale in (
-        (labels.positions, residuals[:, :n], largest(motion.q)),
-        (labels.velocities, residuals[:, n:], speed),
-        ([f"the kinematics of {name}" for name in d.coordinates], values["slip"], speed),
-        (
-            [f"acceleration level of {label}" for label in labels.rows],
-            values["violation"],
-            max(speed, largest(values["udot"])),
-        ),
+    for names, rows, units in (
+        ([*d.constraints.positions, *d.constraints.velocities], *states.of_levels()),
+        ([f"the kinematics of {name}" for name in d.coordinates], *states.of_kinematics()),
+        ([f"acceleration level of {label}" for label in d.constraints.rows], *states.of_accelerations()),
     ):
-        worst = np.abs(rows).argmax(axis=0)
-        at = [f"{name} at t = {t!r} s" for name, t in zip(names, motion.times[worst].tolist(), strict=True)]
-        problems += beyond(at, np.abs(rows).max(axis=0), tolerance * scale)
+        worst, columns = np.abs(rows).argmax(axis=0), np.arange(len(names))
+        at = [f"{name} at t = {t!r} s" for name, t in zip(names, states.path.times[worst].tolist(), strict=True)]
+        problems += beyond(at, np.abs(rows[worst, columns]), tolerance * units[worst, columns])
     if problems:
         advice = (
             "correct the path (solver.make_consistent gives states on the constraints), allow more by path_tolerance=, "

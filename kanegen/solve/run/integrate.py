@@ -286,7 +286,7 @@ class Integrable(Evaluation):
         r
             The other inputs: a mapping from names to values at ``t``, or functions of time; None: their defaults.
         tolerance
-            Residuals below this count as zero, relative to their derivatives with respect to the controls.
+            Residuals below this fraction of the sums of their absolute terms count as zero.
 
         Raises
         ------
@@ -320,8 +320,9 @@ class Integrable(Evaluation):
             Guess of the position at the first time, for a path of some coordinates and outputs only: a mapping by name
             or symbol, completed by ``initial`` and the path, or (n_q,).
         path_tolerance
-            Largest violation of the constraints by the path, relative to the largest coordinate, speed or acceleration
-            (at least 1); None: not checked.
+            Largest violation of the constraints by the path: a residual relative to what it changes by when coordinates
+            and speeds change by the size of the largest of them, or to the terms of the equation of accelerations;
+            None: not checked.
 
         Returns
         -------

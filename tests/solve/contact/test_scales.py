@@ -64,3 +64,16 @@ def _after(height: float, fall: float) -> float:
     """The height half a fall after the second impact, which leaves a quarter of the speed."""
     speed, time = GRAVITY * fall / 4, fall / 2
     return speed * time - GRAVITY / 2 * time**2
+
+
+def test_contacts_at_a_state_with_tolerances():
+    """A ball 0.3 nm above the floor touches within 0.5 nm, the default; tolerances of a run are those of a state."""
+    state = 0.0, [3e-10], [0.0]
+    assert ball().contacts(*state)["floor"].mode == "closed"
+    for atol in (1e-13, [1e-13, 1e-10], {"x": 1e-13}):
+        found = ball().contacts(*state, atol=atol)
+        assert found["floor"].mode == "open"
+        assert found.udot == pytest.approx([-GRAVITY])
+    assert ball().contacts(0.0, [3e-5], [0.0], atol=1e-5)["floor"].mode == "closed"
+    with pytest.raises(kg.SolveError, match="positive"):
+        ball().contacts(*state, atol=0.0)
