@@ -318,3 +318,60 @@ def test_grain_sticks_in_any_unit(scale):
         np.testing.assert_allclose(found.q / length, [expected, expected**2 / 2], atol=ACCURACY)
         np.testing.assert_allclose(found.forces[1] / force, expected * found.forces[0] / force, atol=1e-8)
         assert not found.isolated
+
+
+# -- projections ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e-6, 1e-3, 1.0, 1e6])
+@pytest.mark.parametrize("factor", [1e-12, 1.0, 1e12])
+def test_projection_in_any_unit(length, factor):
+    """Residuals below 1e-13, in whatever unit, were not corrected: at 1e-6 m, in square meters, none was."""
+    solver = bob().with_parameters(l=length, factor=factor).with_stabilization(kg.Projection())
+    start = [0.6 * length, -0.8 * length], [0.0, 0.0]
+    found = solver.integrate((0.0, 3.0 * length**0.5), *start, rtol=1e-6, atol=1e-10 * length)
+    np.testing.assert_allclose(np.hypot(*found.q.T), length, rtol=1e-13)
+    np.testing.assert_allclose((found.q * found.u).sum(axis=1), 0.0, atol=1e-13 * length**1.5)
+
+
+@pytest.mark.parametrize("form", ["auto", "pseudoinverse"])
+@pytest.mark.parametrize("scale", [SCALES[0], SCALES[4], SCALES[7], SCALES[10], SCALES[14]], ids=str)
+def test_projected_motion_in_other_units(form, scale):
+    """The slider-crank has angles beside a length, which may be 1e-9 m."""
+    scaled, end = projected_slider_crank(form)
+    np.testing.assert_allclose(scaled.end(scale), end, rtol=0.0, atol=ACCURACY)
+
+
+@cache
+def projected_slider_crank(form: str) -> tuple[ScaledRun, np.ndarray]:
+    solver = kg.build(model_of("slider_crank"), form=form, stabilization=kg.Projection())
+    scaled = ScaledRun(solver, "slider_crank")
+    return scaled, scaled.end(Scale({}))
+
+
+@pytest.mark.parametrize("form", ["auto", "pseudoinverse"])
+@pytest.mark.parametrize("amplitude", [1e-12, 1e-9, 1e-3])
+def test_projection_of_small_motions_of_large_parts(form, amplitude):
+    """Coordinates of 1 nm beside a bar of 1 m: residuals are rounding of 1 m, which no correction removes."""
+    t = me.dynamicsymbols._t
+    x, y, u, v = me.dynamicsymbols("x y u v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + (y - 1) * N.y)
+    P.set_vel(N, u * N.x + v * N.y)
+    model = kg.Model(
+        name="small",
+        frame=N,
+        coordinates=[x, y],
+        speeds=[u, v],
+        kinematics=[x.diff(t) - u, y.diff(t) - v],
+        bodies=[me.Particle("P", P, 1)],
+        gravity=-9.81 * N.y,
+        holonomic_constraints=[sm.sqrt((sm.Rational(1, 10) + x) ** 2 + (y - 1) ** 2) - sm.sqrt(sm.Rational(101, 100))],
+        loads=[(P, 0.981 * N.x)],
+    )
+    solver = kg.build(model, form=form, stabilization=kg.Projection())
+    q, u0 = solver.make_consistent(0.0, [amplitude, 0.1 * amplitude], [0.0, 0.0])
+    found = solver.integrate((0.0, 2.0), q, u0, rtol=1e-9, atol=1e-9 * amplitude, start_tolerance=None)
+    assert found.success
+    assert np.abs(found.q).max() < 3.0 * amplitude
