@@ -32,6 +32,7 @@ typedef struct {
   const kg_function *velocity;      /* rows [psi_u | psi], including phi' of the position level */
   const kg_function *displacements; /* S, n_q rows */
   const kg_function *mass;          /* Q */
+  const int *angles;                /* n_q flags of the coordinates whose size is 1; NULL: none */
 } kg_manifold;
 
 /* The arrays of one correction, in the workspace. */
@@ -56,6 +57,7 @@ typedef struct {
   kg_real *noise;    /* noise of the rows, for kg_least_norm_basis() */
   kg_real *reach;    /* sizes of the components of a correction, for projections: of the positions, ... */
   kg_real *pace;     /* ... and of the speeds */
+  kg_real *units;    /* the sizes that rows give to the components: kg_projection_units() */
 } kg_consistent_work_arrays;
 
 /* One level of the constraints while it is solved: positions, x = q, or speeds, x = u. */
@@ -78,7 +80,6 @@ typedef struct {
   int small;           /* corrections by kg_projection_small.h */
   int further;         /* further projections for which it keeps the inverse of Q */
   int sized;           /* w.reach is known */
-  kg_real step;        /* duration of the last step */
   const kg_real *noise; /* noise of the rows, for kg_least_norm_basis(); NULL: unknown */
   int rank;            /* of the equations of the last correction */
   kg_real tolerance;
@@ -110,14 +111,14 @@ static inline size_t kg_consistent_place(const kg_manifold *c, kg_real *work, kg
   const size_t n_q = (size_t)c->n_q, n_u = (size_t)c->n_u, n = n_q > n_u ? n_q : n_u;
   const size_t m = (size_t)kg_manifold_displacements(c), rows = (size_t)kg_manifold_rows(c);
   const size_t square = n_u * n_u;
-  const size_t sizes[20] = {(size_t)kg_manifold_scratch(c), square, square, square, n_q * m, rows * (m + 1), rows,
+  const size_t sizes[21] = {(size_t)kg_manifold_scratch(c), square, square, square, n_q * m, rows * (m + 1), rows,
                             (rows + n) * m, rows + n, rows + n, m, n, n, n_q, n_q, rows * rows,
-                            rows * (m + 1), 2 * rows, m, n_u};
-  kg_real **const arrays[20] = {&w->scratch, &w->Q, &w->factored, &w->factor, &w->S, &w->rows, &w->scales, &w->a,
+                            rows * (m + 1), 2 * rows, m, n_u, m};
+  kg_real **const arrays[21] = {&w->scratch, &w->Q, &w->factored, &w->factor, &w->S, &w->rows, &w->scales, &w->a,
                                 &w->b, &w->sizes, &w->z, &w->old, &w->change, &w->guess, &w->first, &w->gram,
-                                &w->ahead, &w->noise, &w->reach, &w->pace};
+                                &w->ahead, &w->noise, &w->reach, &w->pace, &w->units};
   size_t total = 0;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 21; ++i) {
     *arrays[i] = work ? work + total : NULL;
     total += sizes[i];
   }

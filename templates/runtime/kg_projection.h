@@ -35,20 +35,24 @@ extern "C" {
  * enough. */
 #define KG_NOISE_DISTANCE KG_BY_PRECISION(1e-4, 1e-3)
 
-/* The size of component j of a correction where rows may become dependent: its own, or what of it gives the terms of a
- * row, if that is more (an angle that stays near zero). An angle of many revolutions has that of one radian, since its
- * error is an error of the speed rows as well. */
-static inline kg_real kg_projection_unit(const kg_level *l, const kg_real *sizes, int j) {
-  kg_real unit = KG_C(1.0);
+/* Writes to w.units the sizes of the components of a correction where rows may become dependent: what of a component
+ * gives the terms of a row, since a coordinate near zero is not small if others are not. An angle of many revolutions
+ * has the size of one radian: its error is an error of the speed rows as well. */
+static inline void kg_projection_units(const kg_level *l, const kg_real *sizes) {
+  for (int j = 0; j < l->m; ++j) {
+    l->w.units[j] = KG_C(1.0);
+  }
   for (int i = 0; i < l->rows; ++i) {
     const kg_real *row = l->w.rows + i * (l->m + 1);
     kg_real terms = KG_C(0.0);
-    for (int k = 0; k < l->m; ++k) {
-      terms += KG_ABS(row[k]) * KG_MIN(sizes[k], KG_C(1.0));
+    for (int j = 0; j < l->m; ++j) {
+      terms += KG_ABS(row[j]) * KG_MIN(sizes[j], KG_C(1.0));
     }
-    unit = terms < unit * KG_ABS(row[j]) ? terms / KG_ABS(row[j]) : unit;
+    for (int j = 0; j < l->m; ++j) {
+      const kg_real entry = KG_ABS(row[j]);
+      l->w.units[j] = terms < l->w.units[j] * entry ? terms / entry : l->w.units[j];
+    }
   }
-  return unit;
 }
 
 /* Evaluates the rows a short time later and stores their change in w.ahead and the time in *time,
@@ -58,8 +62,9 @@ static inline int kg_noise_changes(kg_level *l, kg_real *time) {
   kg_real *q = l->q, *displaced = l->w.guess;
   kg_real fastest = KG_C(0.0);
   int status;
+  kg_projection_units(l, l->w.reach);
   for (int j = 0; j < n_u; ++j) {
-    const kg_real size = kg_projection_unit(l, l->w.reach, j);
+    const kg_real size = l->w.units[j];
     fastest = size > KG_C(0.0) ? KG_MAX(fastest, KG_ABS(l->u[j]) / size) : fastest;
   }
   *time = fastest > KG_C(0.0) ? KG_NOISE_DISTANCE / fastest : KG_C(0.0);
@@ -93,7 +98,7 @@ static inline int kg_noise_of_rows(kg_level *l) {
     kg_real *change = l->w.ahead + i * (l->m + 1), *row = l->w.rows + i * (l->m + 1), *copy = l->w.z;
     kg_real most = KG_C(0.0), error;
     for (int j = 0; j < l->m; ++j) {
-      most = KG_MAX(most, KG_ABS(change[j]) * kg_projection_unit(l, l->w.reach, j));
+      most = KG_MAX(most, KG_ABS(change[j]) * l->w.units[j]);
     }
     /* A row that vanishes has terms all the same: those of its change along the sizes of the coordinates. */
     error = KG_NOISE_ROUNDINGS * KG_EPSILON * (kg_projection_terms(l, i, l->w.reach) + most / KG_NOISE_DISTANCE);
@@ -141,7 +146,6 @@ static inline size_t kg_projection_work(const kg_projection *c) {
 static inline void kg_projection_start(kg_projection *c) {
   if (c->manifold.position) {
     c->position = kg_level_of(&c->manifold, 1, KG_C(0.0), NULL, NULL, NULL, c->p, NULL, c->tolerance, c->work);
-    kg_clear(c->position.m, c->position.w.reach);
   }
   if (c->manifold.velocity || c->integrals.n) {
     c->velocity = kg_level_of(&c->manifold, 0, KG_C(0.0), NULL, NULL, NULL, c->p, NULL, c->tolerance, c->work);
@@ -192,8 +196,14 @@ static inline int kg_projection_met(kg_level *l) {
 static inline int kg_projection_short(const kg_level *l, kg_real fraction) {
   const kg_real *sizes = kg_projection_sizes(l);
   int is_short = 1;
+  for (int j = 0; j < l->m; ++j) { /* no unit is larger than 1 */
+    if (KG_ABS(l->w.z[j]) > KG_MAX(fraction, KG_NOISE_ROUNDINGS * KG_EPSILON * sizes[j])) {
+      return 0;
+    }
+  }
+  kg_projection_units(l, sizes);
   for (int j = 0; j < l->m && is_short; ++j) {
-    const kg_real limit = KG_MAX(fraction * kg_projection_unit(l, sizes, j), KG_NOISE_ROUNDINGS * KG_EPSILON * sizes[j]);
+    const kg_real limit = KG_MAX(fraction * l->w.units[j], KG_NOISE_ROUNDINGS * KG_EPSILON * sizes[j]);
     is_short = KG_ABS(l->w.z[j]) <= limit;
   }
   return is_short;
@@ -307,7 +317,7 @@ static inline int kg_projection_level(kg_level *l, int metric_known) {
     for (int i = 0; i < l->n; ++i) {
       l->x[i] += l->w.change[i];
     }
-    if (kg_projection_small_change(l, KG_PROJECTION_LAST) && kg_projection_met(l)) {
+    if (kg_projection_last(l) && kg_projection_met(l)) {
       return KG_FINISHED;
     }
     kg_projection_keep(l);
@@ -448,7 +458,6 @@ static inline int kg_projection_after_step(kg_projection *c, kg_stepper *s, cons
   if (outcome == KG_OK && s->statistics.steps % c->every != 0) {
     return outcome;
   }
-  c->position.step = c->velocity.step = KG_ABS(s->t - s->t_old);
   if (known) {
     memcpy(s->scratch, s->y, (size_t)s->ode.n * sizeof *s->y);
   }

@@ -16,8 +16,6 @@ extern "C" {
 #define KG_PROJECTION_ITERATIONS 10
 /* After a correction of this relative size the next one, its square, is below the rounding of the state. */
 #define KG_PROJECTION_LAST KG_BY_PRECISION(1e-8, 2e-4)
-/* Fraction of its size that a coordinate keeps from one projection to the next. */
-#define KG_PROJECTION_SHRINK KG_C(0.95)
 /* Share of the entries of a row times the sizes of the coordinates that counts as its terms: x^2 has the entry 2 x. */
 #define KG_PROJECTION_SLOPE KG_C(0.5)
 /* Corrections reduce residuals to less than this fraction of their terms, unless only rounding errors are left. */
@@ -39,25 +37,23 @@ extern "C" {
  * unit of another one. */
 static inline const kg_real *kg_projection_sizes(const kg_level *l) { return l->positions ? l->w.reach : l->w.pace; }
 
-/* The sizes of the corrections of q from S: of a column of S, what of it gives |q|. Where rows may become dependent, their
- * rounding errors are estimated from the sizes, and a coordinate that passes zero is not small: its way in the last step
- * counts too, and sizes shrink by KG_PROJECTION_SHRINK at most. */
+/* The size of a coordinate: that of its value, and 1 for an angle. */
+static inline kg_real kg_coordinate_size(const kg_manifold *c, const kg_real *q, int i) {
+  const kg_real size = KG_ABS(q[i]);
+  return c->angles && c->angles[i] ? KG_MAX(size, KG_C(1.0)) : size;
+}
+
+/* The sizes of the corrections of q from S: of a column of S, what of it gives the sizes of the coordinates. */
 static inline void kg_projection_reach(kg_level *l) {
-  const int n_q = l->manifold->n_q, n_u = l->manifold->n_u, m = kg_manifold_displacements(l->manifold);
+  const int n_q = l->manifold->n_q, m = kg_manifold_displacements(l->manifold);
   for (int j = 0; j < m; ++j) {
-    const kg_real before = KG_PROJECTION_SHRINK * l->w.reach[j];
     kg_real sum = KG_C(0.0), square = KG_C(0.0);
     for (int i = 0; i < n_q; ++i) {
       const kg_real entry = l->w.S[i * m + j];
-      sum += KG_ABS(entry * l->q[i]);
+      sum += KG_ABS(entry) * kg_coordinate_size(l->manifold, l->q, i);
       square += entry * entry;
     }
-    sum = square > KG_C(0.0) ? sum / square : KG_C(0.0);
-    if (l->any_rank) {
-      sum += j < n_u ? l->step * KG_ABS(l->u[j]) : KG_C(0.0);
-      sum = KG_MAX(sum, before);
-    }
-    l->w.reach[j] = sum;
+    l->w.reach[j] = square > KG_C(0.0) ? sum / square : KG_C(0.0);
   }
   l->sized = 1;
 }
@@ -96,14 +92,15 @@ static inline int kg_projection_exceeds(const kg_level *l, kg_real tolerance) {
   return exceeds;
 }
 
-/* Whether the correction w.z is at most this fraction of the sizes, in the terms of every row. */
-static inline int kg_projection_small_change(const kg_level *l, kg_real fraction) {
-  int small = 1;
-  for (int i = 0; i < l->rows; ++i) {
-    const kg_real limit = fraction * kg_projection_terms(l, i, kg_projection_sizes(l));
-    small = small && kg_projection_terms(l, i, l->w.z) <= limit;
+/* Whether the correction w.z is the last one: positions by the terms of every row, since the next correction is its
+ * square. The rows of the speeds are linear as a rule; others are so nearly, if all speeds hardly change. */
+static inline int kg_projection_last(const kg_level *l) {
+  int last = l->positions || kg_largest(l->n, l->w.z) <= KG_PROJECTION_LAST * kg_largest(l->n, l->x);
+  for (int i = 0; l->positions && i < l->rows; ++i) {
+    const kg_real limit = KG_PROJECTION_LAST * kg_projection_terms(l, i, l->w.reach);
+    last = last && kg_projection_terms(l, i, l->w.z) <= limit;
   }
-  return small;
+  return last;
 }
 
 /* Whether the level has such sizes; its corrections have as many components as there are speeds. */
@@ -296,11 +293,10 @@ KG_INLINED int kg_small_renew(int n, kg_level *l, int metric) {
   return kg_small_metric(n, l);
 }
 
-/* A correction of x; terms: of the rows; writes those of the correction. Returns KG_FINISHED if it is the last one, KG_OK,
- * or a negative status. */
-KG_INLINED int kg_small_correct(int n, int rows, kg_level *l, kg_small_known known, const kg_real *terms,
-                                kg_real *change) {
-  kg_real z[KG_SMALL_SPEEDS];
+/* A correction of x; terms: of the rows. Returns KG_FINISHED if it is the last one (kg_projection_last()), KG_OK, or a
+ * negative status. */
+KG_INLINED int kg_small_correct(int n, int rows, kg_level *l, kg_small_known known, const kg_real *terms) {
+  kg_real z[KG_SMALL_SPEEDS], change[KG_SMALL_ROWS];
   int status = KG_OK, last = 1;
   if (known != KG_SMALL_COEFFICIENTS) {
     status = kg_small_renew(n, l, known == KG_SMALL_NOTHING);
@@ -314,6 +310,9 @@ KG_INLINED int kg_small_correct(int n, int rows, kg_level *l, kg_small_known kno
     kg_small_move(n, n, l, z);
   } else {
     kg_small_move(n, l->n, l, z);
+  }
+  if (!l->positions) {
+    return kg_largest(n, z) <= KG_PROJECTION_LAST * kg_largest(n, l->x) ? KG_FINISHED : KG_OK;
   }
   kg_small_terms(n, rows, l, z, change);
   for (int i = 0; i < rows; ++i) {
@@ -329,7 +328,7 @@ KG_INLINED int kg_small_newton(int n, int rows, kg_level *l, int metric_known) {
   kg_small_known known = !metric_known ? KG_SMALL_NOTHING : same_rows ? KG_SMALL_COEFFICIENTS : KG_SMALL_METRIC;
   int status = kg_projection_measure(l);
   for (int iteration = 0; status >= 0 && iteration < KG_SMALL_ITERATIONS; ++iteration) {
-    kg_real terms[KG_SMALL_ROWS], change[KG_SMALL_ROWS];
+    kg_real terms[KG_SMALL_ROWS];
     status = kg_level_call(l, l->function, l->w.rows);
     if (status < 0) {
       return status;
@@ -338,7 +337,7 @@ KG_INLINED int kg_small_newton(int n, int rows, kg_level *l, int metric_known) {
     if ((iteration > 0 || !metric_known) && kg_small_satisfied(n, rows, l, terms)) {
       return iteration > 0 ? KG_FINISHED : KG_OK;
     }
-    status = kg_small_correct(n, rows, l, known, terms, change);
+    status = kg_small_correct(n, rows, l, known, terms);
     known = KG_SMALL_METRIC;
     if (status != KG_OK) {
       return status;

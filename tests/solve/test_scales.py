@@ -16,6 +16,8 @@ from trim_models import CAR, car, grain_solver
 import kanegen as kg
 from kanegen.errors import BuildError
 from kanegen.forms import AUTO, FORMS
+from kanegen.program.assemble import assemble
+from kanegen.program.options import BuildOptions
 
 ACCURACY = 1e-9
 MOST_STEPS, FIRST_STEPS = 2, 20
@@ -320,6 +322,33 @@ def test_grain_sticks_in_any_unit(scale):
         assert not found.isolated
 
 
+def test_angles_are_the_coordinates_of_which_constraints_contain_sines():
+    """Their unit is 1. That of x in sin(x / l) is a length."""
+    t = me.dynamicsymbols._t
+    coordinates = a, b, x, y = me.dynamicsymbols("a b x y")
+    speeds = me.dynamicsymbols("u1:5")
+    N, O, l = me.ReferenceFrame("N"), me.Point("O"), sm.Symbol("l")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, speeds[2] * N.x + speeds[3] * N.y)
+    A, B = N.orientnew("A", "Axis", (a, N.z)), N.orientnew("B", "Axis", (b, N.z))
+    model = kg.Model(
+        name="angles",
+        frame=N,
+        coordinates=coordinates,
+        speeds=speeds,
+        kinematics=[q.diff(t) - u for q, u in zip(coordinates, speeds, strict=True)],
+        bodies=[
+            me.Particle("P", P, 1),
+            me.RigidBody("A", O, A, 1, (me.inertia(A, 1, 1, 1), O)),
+            me.RigidBody("B", O, B, 1, (me.inertia(B, 1, 1, 1), O)),
+        ],
+        holonomic_constraints=[x - sm.cos(2 * a - b + t), y - sm.sin(x / l)],
+        parameters={l: 2},
+    )
+    assert assemble(kg.derive(model), BuildOptions.of("reduced"))[0].angles == (True, True, False, False)
+
+
 # -- projections ---------------------------------------------------------------------------------------------
 
 
@@ -375,3 +404,37 @@ def test_projection_of_small_motions_of_large_parts(form, amplitude):
     found = solver.integrate((0.0, 2.0), q, u0, rtol=1e-9, atol=1e-9 * amplitude, start_tolerance=None)
     assert found.success
     assert np.abs(found.q).max() < 3.0 * amplitude
+
+
+def test_projection_compares_residuals_with_their_own_coordinates():
+    """The closure of the bicycle contains small angles: it was compared with the 300 rad by which its wheels turn."""
+    start = initial("whipple_bicycle")
+    solver = kg.build(model_of("whipple_bicycle"), stabilization=kg.Projection())
+    found = solver.integrate((0.0, 20.0), start["q"], start["u"], rtol=1e-6, atol=1e-6)
+    residuals = [solver.residuals(*state) for state in zip(found.t, found.q, found.u, strict=True)]
+    assert max(np.abs(positions).max() for positions, _ in residuals) < 1e-13
+    assert max(np.abs(speeds).max() for _, speeds in residuals) < 1e-13
+
+
+def test_projection_with_large_corrections_ends_at_rounding():
+    """Directions of the first correction, of 6e-3, made the next ones converge slowly."""
+    w = me.dynamicsymbols("w1:4")
+    q = me.dynamicsymbols("e0:4")
+    N, B, O = me.ReferenceFrame("N"), me.ReferenceFrame("B"), me.Point("O")
+    O.set_vel(N, 0)
+    B.orient_quaternion(N, q)
+    B.set_ang_vel(N, sum((wi * axis for wi, axis in zip(w, B, strict=True)), me.Vector(0)))
+    E = sm.Matrix([[-q[1], -q[2], -q[3]], [q[0], -q[3], q[2]], [q[3], q[0], -q[1]], [-q[2], q[1], q[0]]])
+    rates = E * sm.Matrix(w) / 2
+    model = kg.Model(
+        name="tumbling",
+        frame=N,
+        coordinates=q,
+        speeds=w,
+        kinematics=[x.diff() - rate for x, rate in zip(q, rates, strict=True)],
+        bodies=[me.RigidBody("B", O, B, 1, (me.inertia(B, 1, 2, 3), O))],
+        holonomic_constraints=[sum(x**2 for x in q) - 1],
+    )
+    solver = kg.build(model, stabilization=kg.Projection())
+    found = solver.integrate((0.0, 20.0), [1.0, 0.0, 0.0, 0.0], [0.4, 2.0, 0.3], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose((found.q**2).sum(axis=1), 1.0, rtol=0.0, atol=2e-13)
