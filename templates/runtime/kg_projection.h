@@ -101,7 +101,7 @@ static inline int kg_noise_of_rows(kg_level *l) {
       most = KG_MAX(most, KG_ABS(change[j]) * l->w.units[j]);
     }
     /* A row that vanishes has terms all the same: those of its change along the sizes of the coordinates. */
-    error = KG_NOISE_ROUNDINGS * KG_EPSILON * (kg_projection_terms(l, i, l->w.reach) + most / KG_NOISE_DISTANCE);
+    error = KG_NOISE_ROUNDINGS * KG_EPSILON * (kg_level_terms(l, i, l->w.reach) + most / KG_NOISE_DISTANCE);
     l->w.noise[2 * i] = l->positions ? error : KG_C(0.0);
     l->w.noise[2 * i + 1] = KG_C(0.0);
     if (!l->positions && time > KG_C(0.0)) {
@@ -186,7 +186,7 @@ static inline int kg_projection_met(kg_level *l) {
   const kg_real tolerance = KG_C(10.0) * KG_MAX(l->tolerance, KG_C(8.0) * KG_EPSILON);
   int met = 1;
   for (int i = 0; l->rank < l->rows && i < l->rows; ++i) {
-    const kg_real limit = tolerance * kg_projection_terms(l, i, kg_projection_sizes(l));
+    const kg_real limit = tolerance * kg_level_terms(l, i, kg_projection_sizes(l));
     met = met && (l->w.sizes[i] < KG_C(0.0) || KG_ABS(l->w.b[i]) <= limit);
   }
   return met;
@@ -235,7 +235,7 @@ static inline void kg_projection_keep(const kg_level *l) {
 static inline int kg_projection_stalled(const kg_level *l, kg_real tolerance) {
   for (int i = 0; i < l->rows; ++i) {
     const kg_real *row = l->w.rows + i * (l->m + 1), *before = l->w.ahead + i * (l->m + 1);
-    const kg_real residual = KG_ABS(row[l->m]), terms = kg_projection_terms(l, i, kg_projection_sizes(l));
+    const kg_real residual = KG_ABS(row[l->m]), terms = kg_level_terms(l, i, kg_projection_sizes(l));
     kg_real changed = KG_C(0.0), corrected = KG_C(0.0);
     for (int j = 0; j < l->m; ++j) {
       changed += KG_ABS((row[j] - before[j]) * l->w.z[j]);

@@ -37,20 +37,15 @@ extern "C" {
  * unit of another one. */
 static inline const kg_real *kg_projection_sizes(const kg_level *l) { return l->positions ? l->w.reach : l->w.pace; }
 
-/* The size of a coordinate: that of its value, and 1 for an angle. */
-static inline kg_real kg_coordinate_size(const kg_manifold *c, const kg_real *q, int i) {
-  const kg_real size = KG_ABS(q[i]);
-  return c->angles && c->angles[i] ? KG_MAX(size, KG_C(1.0)) : size;
-}
-
-/* The sizes of the corrections of q from S: of a column of S, what of it gives the sizes of the coordinates. */
+/* The sizes of the corrections of q from S: of a column of S, what of it gives the sizes of the coordinates, that of an
+ * angle at least 1. A coordinate that passes zero costs a correction that may not be needed. */
 static inline void kg_projection_reach(kg_level *l) {
   const int n_q = l->manifold->n_q, m = kg_manifold_displacements(l->manifold);
   for (int j = 0; j < m; ++j) {
     kg_real sum = KG_C(0.0), square = KG_C(0.0);
     for (int i = 0; i < n_q; ++i) {
       const kg_real entry = l->w.S[i * m + j];
-      sum += KG_ABS(entry) * kg_coordinate_size(l->manifold, l->q, i);
+      sum += KG_ABS(entry) * kg_coordinate_size(l->manifold->angles, KG_ABS(l->q[i]), l->q, i);
       square += entry * entry;
     }
     l->w.reach[j] = square > KG_C(0.0) ? sum / square : KG_C(0.0);
@@ -72,21 +67,11 @@ static inline int kg_projection_measure(kg_level *l) {
   return status;
 }
 
-/* The terms of row i for the components x of a correction. */
-static inline kg_real kg_projection_terms(const kg_level *l, int i, const kg_real *x) {
-  const kg_real *row = l->w.rows + i * (l->m + 1);
-  kg_real sum = KG_C(0.0);
-  for (int j = 0; j < l->m; ++j) {
-    sum += KG_ABS(row[j] * x[j]);
-  }
-  return sum;
-}
-
 /* Whether a residual of the rows exceeds the tolerance, relative to its terms. */
 static inline int kg_projection_exceeds(const kg_level *l, kg_real tolerance) {
   int exceeds = 0;
   for (int i = 0; i < l->rows; ++i) {
-    const kg_real limit = KG_PROJECTION_SLOPE * tolerance * kg_projection_terms(l, i, kg_projection_sizes(l));
+    const kg_real limit = KG_PROJECTION_SLOPE * tolerance * kg_level_terms(l, i, kg_projection_sizes(l));
     exceeds = exceeds || !(KG_ABS(kg_level_residual(l, i)) <= limit);
   }
   return exceeds;
@@ -97,8 +82,8 @@ static inline int kg_projection_exceeds(const kg_level *l, kg_real tolerance) {
 static inline int kg_projection_last(const kg_level *l) {
   int last = l->positions || kg_largest(l->n, l->w.z) <= KG_PROJECTION_LAST * kg_largest(l->n, l->x);
   for (int i = 0; l->positions && i < l->rows; ++i) {
-    const kg_real limit = KG_PROJECTION_LAST * kg_projection_terms(l, i, l->w.reach);
-    last = last && kg_projection_terms(l, i, l->w.z) <= limit;
+    const kg_real limit = KG_PROJECTION_LAST * kg_level_terms(l, i, l->w.reach);
+    last = last && kg_level_terms(l, i, l->w.z) <= limit;
   }
   return last;
 }

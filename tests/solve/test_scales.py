@@ -438,3 +438,103 @@ def test_projection_with_large_corrections_ends_at_rounding():
     solver = kg.build(model, stabilization=kg.Projection())
     found = solver.integrate((0.0, 20.0), [1.0, 0.0, 0.0, 0.0], [0.4, 2.0, 0.3], rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose((found.q**2).sum(axis=1), 1.0, rtol=0.0, atol=2e-13)
+
+
+# -- positions along a path, and consistent positions ------------------------------------------------------------
+
+
+@cache
+def rods() -> kg.Solver:
+    """A crank of length l and a rod of length 2 l, the end of which slides along x."""
+    t = me.dynamicsymbols._t
+    l, force = sm.Symbol("l"), me.dynamicsymbols("force")
+    coordinates = a, b, x = me.dynamicsymbols("a b x")
+    speeds = me.dynamicsymbols("u1:4")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, speeds[2] * N.x)
+    A, B = N.orientnew("A", "Axis", (a, N.z)), N.orientnew("B", "Axis", (b, N.z))
+    return kg.build(
+        kg.Model(
+            name="rods",
+            frame=N,
+            coordinates=coordinates,
+            speeds=speeds,
+            kinematics=[q.diff(t) - u for q, u in zip(coordinates, speeds, strict=True)],
+            bodies=[
+                me.RigidBody("A", O, A, 1, (me.inertia(A, 0, 0, l**2 / 3), O)),
+                me.RigidBody("B", O, B, 1, (me.inertia(B, 0, 0, l**2 / 3), O)),
+                me.Particle("P", P, 1),
+            ],
+            loads=[(P, force * N.x)],
+            inputs=[force],
+            holonomic_constraints=[l * (sm.cos(a) + 2 * sm.cos(b)) - x, sm.sin(a) + 2 * sm.sin(b)],
+            parameters={l: 1},
+        ),
+        functions="all",
+    )
+
+
+LENGTHS = (1e-9, 1e-6, 1e-3, 1.0, 1e3, 1e6)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_a_mechanism_follows_its_slider_in_any_unit(length):
+    """At 1e-9 m it was said to have no position; the angles have another unit than x, which is prescribed."""
+    times = np.linspace(0.0, 2.0, 11)
+    path = {"x": length * (2.2 + 0.3 * sm.cos(me.dynamicsymbols._t))}
+    found = rods().with_parameters(l=length).inverse_dynamics(path, times, q0={"a": 1.0, "b": -0.4})
+    x = 2.2 + 0.3 * np.cos(times)
+    np.testing.assert_allclose(np.cos(found.q[:, 0]), (x**2 - 3.0) / (2.0 * x), rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose(found.u[:, 2] / length, -0.3 * np.sin(times), rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose((np.cos(found.q[:, :2]) * found.u[:, :2]) @ [1.0, 2.0], 0.0, rtol=0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("times", [np.linspace(0.0, 3.0, 31), np.array([0.0, 1.5, 3.0])], ids=len)
+def test_a_position_from_a_rough_guess_in_any_unit(length, times):
+    """It was refused from 1e3 m on, and 6e-8 off at 1e-9 m: corrections were compared with numbers without units."""
+    path = {"x": 0.8 * length * sm.sin(me.dynamicsymbols._t)}
+    driven = driven_bob().with_parameters(l=length)
+    found = driven.inverse_dynamics(path, times, q0={"y": -2.0 * length})
+    expected = -np.sqrt(1.0 - (0.8 * np.sin(times)) ** 2)
+    np.testing.assert_allclose(found.q[:, 1] / length, expected, rtol=0.0, atol=1e-14)
+
+
+@cache
+def driven_bob() -> kg.Solver:
+    """A particle on a circle of radius l, driven by a force along x."""
+    t = me.dynamicsymbols._t
+    l, force = sm.Symbol("l"), me.dynamicsymbols("force")
+    x, y, u, v = me.dynamicsymbols("x y u v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, u * N.x + v * N.y)
+    return kg.build(
+        kg.Model(
+            name="driven_bob",
+            frame=N,
+            coordinates=[x, y],
+            speeds=[u, v],
+            kinematics=[x.diff(t) - u, y.diff(t) - v],
+            bodies=[me.Particle("P", P, 1)],
+            loads=[(P, force * N.x)],
+            inputs=[force],
+            holonomic_constraints=[x**2 + y**2 - l**2],
+            parameters={l: 1},
+        ),
+        functions="all",
+    )
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("error", [1e-5, 0.1])
+def test_consistent_positions_with_angles_beside_a_length(length, error):
+    """A slider was left 1e-5 of 1e-9 m off, which was compared with the angles."""
+    angle = np.arcsin(np.sin(1.0) / 2.0)
+    x = np.cos(1.0) + 2.0 * np.cos(angle)
+    solver = rods().with_parameters(l=length)
+    q, _ = solver.make_consistent(0.0, [1.0, -angle, x * (1.0 + error) * length], [0.0, 0.0, 0.0], fixed=["a"])
+    np.testing.assert_allclose(q, [1.0, -angle, x * length], rtol=1e-13)
