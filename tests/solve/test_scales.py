@@ -182,6 +182,23 @@ def test_masses_of_very_different_sizes_drop_no_row(form):
     np.testing.assert_allclose(found, [x, y, x * y], atol=1e-8)
 
 
+@pytest.mark.parametrize("form", ["pseudoinverse", "canonical"])
+@pytest.mark.parametrize(("m1", "m2"), [(1.0, 1e-33), (1e33, 1.0), (1e-33, 1.0), (1.0, 1e-20), (1e20, 1e-20)])
+def test_masses_of_any_ratio(form, m1, m2):
+    """At 1e33 rows counted as orthogonal whose product is rounding for one mass, and decides about the other one."""
+    q, u = [0.6, 0.8, 0.48], [0.8, -0.6, 0.28]
+    found = redundant(form).with_parameters(c=0.0, m1=m1, m2=m2).rhs(0.5, q, u)[1]
+    rows = sm.Matrix([[1.2, 1.6, 0], [-0.8, -0.6, 1]]).applyfunc(sm.Rational)
+    b = sm.Matrix([-2 * (u[0] ** 2 + u[1] ** 2), 2 * u[0] * u[1]]).applyfunc(sm.Rational)
+    masses = sm.diag(*map(sm.Rational, (m1, m1, m2)))
+    forces = masses * sm.Matrix([sm.sin(sm.Rational(1, 2)).n(60), -sm.Rational(9.81), 0]) + sm.Matrix(
+        [0, 0, sm.Rational(m2)]
+    )
+    system = masses.row_join(-rows.T).col_join(rows.row_join(sm.zeros(2)))
+    expected = np.array(system.LUsolve(forces.col_join(b))[:3], dtype=float)
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+
+
 @cache
 def bob() -> kg.Solver:
     """A particle on a circle of radius l, whose closure has the unit of an area, times a factor."""
