@@ -62,13 +62,14 @@ static inline void kg_orthogonal_rows_of_sizes(int m, int n, kg_real *M, kg_real
       for (int j = i + 1; j < m; ++j) {
         kg_real *a = M + i * (ptrdiff_t)n, *b = M + j * (ptrdiff_t)n;
         const kg_real aa = kg_dot(n, a, a), bb = kg_dot(n, b, b), ab = kg_dot(n, a, b);
-        const kg_real scale = scales[i];
+        const kg_real scale = scales[i], rounding = KG_BY_PRECISION(1e-16, 5e-8) * KG_SQRT(aa * bb);
         kg_real c, s;
-        const int matters = KG_ABS(ab) > KG_BY_PRECISION(1e-16, 5e-8) * KG_SQRT(aa * bb);
-        if ((sweep > 0 && !matters) || !(ab * ab >= KG_NO_PRODUCT)) {
+        if ((sweep > 0 && !(KG_ABS(ab) > rounding)) || !(ab * ab >= KG_NO_PRODUCT)) {
           continue;
         }
-        rotated = rotated || matters;
+        if (KG_ABS(ab) > rounding) {
+          rotated = 1;
+        }
         kg_jacobi_rotation(aa, bb, ab, &c, &s);
         kg_rotate(n, c, s, a, b);
         kg_rotate(m, c, s, U + i * (ptrdiff_t)m, U + j * (ptrdiff_t)m);
