@@ -16,6 +16,7 @@ cdef extern from "module_runtime.h" nogil:
         const int *coordinates
         int n_outputs
         const kg_function **outputs
+        const int *angles
     ctypedef struct kg_assembly_work_arrays:
         pass
     ctypedef struct kg_assembly_time:
@@ -59,7 +60,7 @@ cdef class Assembly:
         self.prepared = prepared
         self.coordinates, a.n_coordinates = _indices(coordinates, MODEL.n_q, "coordinates")
         a.coordinates = <int *>PyArray_DATA(<PyArrayObject *>self.coordinates)
-        a.n_q, a.n_u = MODEL.n_q, MODEL.n_u
+        a.n_q, a.n_u, a.angles = MODEL.n_q, MODEL.n_u, MODEL.angles
         a.kinematics = _find("kinematics")
         a.position = _find("position_level") if "position_level" in FUNCTIONS else NULL
         a.displacements = _find("displacements") if a.position != NULL else NULL

@@ -10,6 +10,7 @@ cdef extern from "module_runtime.h" nogil:
         const kg_function *velocity
         const kg_function *displacements
         const kg_function *mass
+        const int *angles
     ctypedef struct kg_integrals:
         int n
         const kg_function **functions
@@ -35,7 +36,7 @@ cdef extern from "module_runtime.h" nogil:
 
 cdef int _fill_manifold(kg_manifold *c) except -1:
     """The functions of the constraints of the model; NULL for a level without constraints."""
-    c.n_q, c.n_u = MODEL.n_q, MODEL.n_u
+    c.n_q, c.n_u, c.angles = MODEL.n_q, MODEL.n_u, MODEL.angles
     c.position = _find("position_level") if "position_level" in FUNCTIONS else NULL
     c.velocity = _find("velocity_level") if "velocity_level" in FUNCTIONS else NULL
     c.displacements = _find("displacements") if c.position != NULL else NULL

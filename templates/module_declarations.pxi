@@ -104,6 +104,7 @@ cdef extern from "module_steppers.h" nogil:
         const kg_event_info *events
         int n_tables
         const kg_table_info *tables
+        const int *angles
     const kg_model *kg_get_model()
     int kg_count_states(const kg_model *)
 

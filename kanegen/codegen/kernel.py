@@ -76,6 +76,7 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
         "events": program.events,
         "switches": program.switches,
         "tables": program.tables,
+        "angles": program.angles,
         "levels": list(dict.fromkeys(switch.levels for switch in program.switches if switch.levels)),
         "n_work": max((entry.work for entry in functions), default=0),
         "has_parts": any(entry.parts for entry in functions),

@@ -196,11 +196,11 @@ class Projection:
     every
         Steps from one projection to the next; the last state of a run is always projected.
     tolerance
-        A state is corrected only if a residual exceeds ``tolerance`` times the largest coordinate (positions) or speed
-        (velocities), at least 1. With the forms ``"pseudoinverse"`` and ``"canonical"``, whose constraint rows can
-        become dependent during a run, it is corrected only if the correction (rad, m and their rates) exceeds
-        ``tolerance``. For an integral, the limit is ``tolerance`` times its value or the sum of ``|I_u u|``, whichever
-        is larger.
+        A state is corrected only if a residual exceeds ``tolerance`` times the terms of its row: half of the entries
+        times the coordinates (positions; an angle counts as at least 1) or speeds (velocities), so that units do not
+        matter. With the forms ``"pseudoinverse"`` and ``"canonical"``, whose constraint rows can become dependent
+        during a run, it is corrected only if the correction exceeds ``tolerance``, relative in the same way. For an
+        integral, the limit is ``tolerance`` times its value or the sum of ``|I_u u|``, whichever is larger.
     integrals
         Integrals of motion that keep their value at the start: ``"energy"`` and names of outputs of the model, such as
         an angular momentum, in the order of their precedence. The speeds are corrected for them after the constraints;

@@ -18,6 +18,7 @@ from kanegen.forms import AUTO, FEW_SPEEDS, FORMS, RECURSIVE_LIMIT, WRITTEN_OUT_
 from kanegen.graph import Node
 from kanegen.model.expressions import symbol_name
 from kanegen.program.builder import Functions, FunctionSpec, mass_function
+from kanegen.program.functions.consistency import angles
 from kanegen.program.functions.contacts import (
     add_contacts,
     contact_table,
@@ -86,7 +87,7 @@ def assemble(
     deferred = tuple(each for name in later if reasons[name] is None for each in _members(functions, SPECS[name]))
     tables = add_tables(functions)
     program = replace(program_of(functions), switches=table, tables=tables, unavailable=unavailable, deferred=deferred)
-    return hoist(program), form
+    return hoist(replace(program, angles=angles(functions))), form
 
 
 def _is_large(functions: Functions, form: str) -> bool:

@@ -215,6 +215,7 @@ class TableEntry:
 class Program:
     """All functions of one model over one graph, and the constants that ``prepare`` stores in the array ``c``.
 
+    ``angles``: for every coordinate, whether constraints contain its sine or cosine; its natural unit is then 1.
     ``unavailable``: functions of the catalogue that the model does not have, with the reasons.
     ``deferred``: functions that the model has, but not the program: the solver builds them when they are first used.
     ``precision``: that of the compiled code.
@@ -229,6 +230,7 @@ class Program:
     events: tuple[EventEntry, ...] = ()
     switches: tuple[SwitchEntry, ...] = ()
     tables: tuple[TableEntry, ...] = ()
+    angles: tuple[bool, ...] = ()
     unavailable: tuple[tuple[str, str], ...] = ()
     deferred: tuple[str, ...] = ()
     precision: Precision = DOUBLE

@@ -44,10 +44,12 @@ typedef struct {
   const int *coordinates;           /* indices of the prescribed coordinates */
   int n_outputs;
   const kg_function *const *outputs; /* of the prescribed outputs: rows [y_q S, y, y', y'' at u' = 0] */
+  const int *angles;                /* n_q flags of the coordinates whose size is 1; NULL: none */
 } kg_assembly;
 
 typedef struct {
   kg_real *scratch, *found, *S, *A, *residual, *previous, *rows, *columns, *M, *U, *sizes, *rhs, *w, *y, *guess, *zero;
+  kg_real *units; /* sizes of the components of w */
 } kg_assembly_work_arrays;
 
 static inline int kg_assembly_positions(const kg_assembly *a) { return a->position ? a->position->rows : 0; }
@@ -78,12 +80,13 @@ static inline size_t kg_assembly_place_arrays(const kg_assembly *a, kg_real *wor
   const size_t prescribed = (size_t)kg_assembly_prescribed(a);
   const size_t at_position = (size_t)kg_assembly_positions(a), at_velocity = (size_t)a->n_velocity;
   const size_t m = (at_position > at_velocity ? at_position : at_velocity) + prescribed;
-  const size_t sizes[16] = {kg_assembly_largest(a, 1), kg_assembly_largest(a, 0), q * n, m * n, m, m * n, m, n,
-                            m * n + n * n, m * m, m, m, n, m + n, q, u};
-  kg_real **const arrays[16] = {&w->scratch, &w->found, &w->S, &w->A, &w->residual, &w->previous, &w->rows, &w->columns,
-                                &w->M, &w->U, &w->sizes, &w->rhs, &w->w, &w->y, &w->guess, &w->zero};
+  const size_t sizes[17] = {kg_assembly_largest(a, 1), kg_assembly_largest(a, 0), q * n, m * n, m, m * n, m, n,
+                            m * n + n * n, m * m, m, m, n, m + n, q, u, n};
+  kg_real **const arrays[17] = {&w->scratch, &w->found, &w->S, &w->A, &w->residual, &w->previous, &w->rows, &w->columns,
+                                &w->M, &w->U, &w->sizes, &w->rhs, &w->w, &w->y, &w->guess, &w->zero,
+                                &w->units};
   size_t total = 0;
-  for (int i = 0; i < 16; ++i) {
+  for (int i = 0; i < 17; ++i) {
     *arrays[i] = work ? work + total : NULL;
     total += sizes[i];
   }
@@ -144,13 +147,19 @@ static inline int kg_assembly_equations(const kg_assembly_time *x, const kg_real
   return status;
 }
 
-/* Scales the equations by the largest rows and columns so far, so that a row or column that vanishes at a singular
- * position remains small. Returns whether all entries are finite. */
-static inline int kg_assembly_scale(const kg_assembly_time *x, int m) {
+/* Scales the equations by the sizes of the unknowns, and by the largest rows and columns so far, so that a row or column
+ * that vanishes at a singular position remains small. The unknowns are then relative, whatever their units. Returns
+ * whether all entries are finite. */
+static inline int kg_assembly_scale(const kg_assembly_time *x, const kg_real *q, int m) {
   const int n = x->a->n_w;
   kg_real sum = KG_C(0.0);
+  kg_raise_sizes(x->a->n_q, n, x->a->angles, q, x->w->S, x->w->units);
   for (int i = 0; i < m; ++i) {
-    kg_real *row = x->w->A + i * (ptrdiff_t)n, size = KG_SQRT(kg_dot(n, row, row));
+    kg_real *row = x->w->A + i * (ptrdiff_t)n, size;
+    for (int j = 0; j < n; ++j) {
+      row[j] *= x->w->units[j];
+    }
+    size = KG_SQRT(kg_dot(n, row, row));
     x->w->rows[i] = KG_MAX(x->w->rows[i], size);
     size = x->w->rows[i] > KG_C(0.0) ? KG_C(1.0) / x->w->rows[i] : KG_C(1.0);
     kg_scale(n, size, row);
@@ -162,9 +171,10 @@ static inline int kg_assembly_scale(const kg_assembly_time *x, int m) {
     for (int i = 0; i < m; ++i) {
       size += x->w->A[i * (ptrdiff_t)n + j] * x->w->A[i * (ptrdiff_t)n + j];
     }
-    x->w->columns[j] = KG_MAX(x->w->columns[j], KG_SQRT(size));
+    size = KG_SQRT(size);
+    x->w->columns[j] = KG_MAX(x->w->columns[j], size / x->w->units[j]);
     for (int i = 0; i < m && x->w->columns[j] > KG_C(0.0); ++i) {
-      x->w->A[i * (ptrdiff_t)n + j] /= x->w->columns[j];
+      x->w->A[i * (ptrdiff_t)n + j] /= x->w->columns[j] * x->w->units[j];
     }
   }
   return sum - sum == KG_C(0.0);
@@ -230,7 +240,7 @@ static inline int kg_assembly_correction(const kg_assembly_time *x, const kg_rea
   if (status < 0) {
     return status;
   }
-  if (!kg_assembly_scale(x, m)) {
+  if (!kg_assembly_scale(x, q, m)) {
     return KG_NOT_FINITE;
   }
   memcpy(x->w->M, x->w->A, (size_t)(m * n) * sizeof(kg_real));
@@ -415,6 +425,30 @@ static inline void kg_assembly_coordinate_rates(const kg_assembly_time *x, const
   }
 }
 
+/* Divides the equations of the speeds by the lengths of their rows, of which it writes the reciprocals, in unknowns that
+ * are relative to the sizes of the components of w. */
+static inline void kg_assembly_speed_scale(const kg_assembly_time *x, int m, kg_real *lengths) {
+  const int n = x->a->n_u;
+  for (int i = 0; i < m; ++i) {
+    kg_real *row = x->w->M + i * (ptrdiff_t)n, length;
+    for (int j = 0; j < n; ++j) {
+      row[j] *= x->w->units[j];
+    }
+    length = KG_SQRT(kg_dot(n, row, row));
+    lengths[i] = length > KG_C(0.0) ? KG_C(1.0) / length : KG_C(1.0);
+    kg_scale(n, lengths[i], row);
+    x->w->rhs[i] *= lengths[i];
+  }
+}
+
+/* The solution of the equations of the speeds, of which M holds the orthogonal rows. */
+static inline void kg_assembly_speed_solve(const kg_assembly_time *x, int m, kg_real *solution) {
+  kg_assembly_combine(m, x->a->n_u, x->w, x->w->rhs, solution);
+  for (int j = 0; j < x->a->n_u; ++j) {
+    solution[j] *= x->w->units[j];
+  }
+}
+
 /* Computes u, u' (n_u), q', q'' (n_q) at the position q. */
 static inline int kg_assembly_rates(const kg_assembly_time *x, const kg_real *q, kg_real *u, kg_real *udot,
                                     kg_real *qdot, kg_real *qddot) {
@@ -428,17 +462,12 @@ static inline int kg_assembly_rates(const kg_assembly_time *x, const kg_real *q,
     if (status < 0) {
       return status;
     }
-    for (int i = 0; i < m; ++i) {
-      const kg_real length = KG_SQRT(kg_dot(n, x->w->M + i * (ptrdiff_t)n, x->w->M + i * (ptrdiff_t)n));
-      lengths[i] = length > KG_C(0.0) ? KG_C(1.0) / length : KG_C(1.0);
-      kg_scale(n, lengths[i], x->w->M + i * (ptrdiff_t)n);
-      x->w->rhs[i] *= lengths[i];
-    }
+    kg_assembly_speed_scale(x, m, lengths);
     kg_orthogonal_rows(m, n, x->w->M, x->w->U, x->w->sizes);
     if (kg_rank_of_rows(m, n, x->w->M, x->w->sizes) < n) {
       return KG_SINGULAR;
     }
-    kg_assembly_combine(m, n, x->w, x->w->rhs, udot);
+    kg_assembly_speed_solve(x, m, udot);
     kg_add(n, KG_C(1.0), udot, u);
     if (kg_largest(n, udot) <= KG_C(16.0) * KG_EPSILON * kg_largest(n, u)) {
       break;
@@ -451,7 +480,7 @@ static inline int kg_assembly_rates(const kg_assembly_time *x, const kg_real *q,
   for (int i = 0; i < m; ++i) {
     x->w->rhs[i] *= lengths[i];
   }
-  kg_assembly_combine(m, n, x->w, x->w->rhs, udot);
+  kg_assembly_speed_solve(x, m, udot);
   status = kg_assembly_call(x, a->kinematics, q, u);
   kg_assembly_coordinate_rates(x, u, 0, qdot);
   kg_assembly_coordinate_rates(x, udot, 1, qddot);

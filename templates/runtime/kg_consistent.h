@@ -32,6 +32,7 @@ typedef struct {
   const kg_function *velocity;      /* rows [psi_u | psi], including phi' of the position level */
   const kg_function *displacements; /* S, n_q rows */
   const kg_function *mass;          /* Q */
+  const int *angles;                /* n_q flags of the coordinates whose size is 1; NULL: none */
 } kg_manifold;
 
 /* The arrays of one correction, in the workspace. */
@@ -54,6 +55,9 @@ typedef struct {
   kg_real *gram;
   kg_real *ahead;    /* the rows a short time later */
   kg_real *noise;    /* noise of the rows, for kg_least_norm_basis() */
+  kg_real *reach;    /* sizes of the components of a correction, for projections: of the positions, ... */
+  kg_real *pace;     /* ... and of the speeds */
+  kg_real *units;    /* the sizes that rows give to the components: kg_projection_units() */
 } kg_consistent_work_arrays;
 
 /* One level of the constraints while it is solved: positions, x = q, or speeds, x = u. */
@@ -75,6 +79,7 @@ typedef struct {
   int any_rank;        /* rows can become dependent during the iteration: kg_noise_of_rows() */
   int small;           /* corrections by kg_projection_small.h */
   int further;         /* further projections for which it keeps the inverse of Q */
+  int sized;           /* w.reach is known */
   const kg_real *noise; /* noise of the rows, for kg_least_norm_basis(); NULL: unknown */
   int rank;            /* of the equations of the last correction */
   kg_real tolerance;
@@ -106,14 +111,14 @@ static inline size_t kg_consistent_place(const kg_manifold *c, kg_real *work, kg
   const size_t n_q = (size_t)c->n_q, n_u = (size_t)c->n_u, n = n_q > n_u ? n_q : n_u;
   const size_t m = (size_t)kg_manifold_displacements(c), rows = (size_t)kg_manifold_rows(c);
   const size_t square = n_u * n_u;
-  const size_t sizes[18] = {(size_t)kg_manifold_scratch(c), square, square, square, n_q * m, rows * (m + 1), rows,
+  const size_t sizes[21] = {(size_t)kg_manifold_scratch(c), square, square, square, n_q * m, rows * (m + 1), rows,
                             (rows + n) * m, rows + n, rows + n, m, n, n, n_q, n_q, rows * rows,
-                            rows * (m + 1), 2 * rows};
-  kg_real **const arrays[18] = {&w->scratch, &w->Q, &w->factored, &w->factor, &w->S, &w->rows, &w->scales, &w->a,
+                            rows * (m + 1), 2 * rows, m, n_u, m};
+  kg_real **const arrays[21] = {&w->scratch, &w->Q, &w->factored, &w->factor, &w->S, &w->rows, &w->scales, &w->a,
                                 &w->b, &w->sizes, &w->z, &w->old, &w->change, &w->guess, &w->first, &w->gram,
-                                &w->ahead, &w->noise};
+                                &w->ahead, &w->noise, &w->reach, &w->pace, &w->units};
   size_t total = 0;
-  for (int i = 0; i < 18; ++i) {
+  for (int i = 0; i < 21; ++i) {
     *arrays[i] = work ? work + total : NULL;
     total += sizes[i];
   }
@@ -141,28 +146,54 @@ static inline kg_real kg_level_size(const kg_level *l) {
 /* Tolerance of a residual: what it changes with relative changes of x by the tolerance, or by rounding. So neither the
  * unit of the constraint nor that of x matters. */
 static inline kg_real kg_level_limit(const kg_level *l, int i) {
-  return KG_MAX(l->tolerance, KG_C(8.0) * KG_EPSILON) * l->w.scales[i] * kg_level_size(l);
+  return KG_MAX(l->tolerance, KG_C(8.0) * KG_EPSILON) * l->w.scales[i];
 }
 
-/* Computes the sum of magnitudes of every row. */
-static inline void kg_level_scale(kg_level *l) {
-  for (int i = 0; i < l->rows; ++i) {
-    kg_real sum = KG_C(0.0);
-    for (int j = 0; j < l->m; ++j) {
-      sum += KG_ABS(l->w.rows[i * (l->m + 1) + j]);
-    }
-    l->w.scales[i] = sum;
+/* The terms of row i for the components x of a correction: the sum of the magnitudes. */
+static inline kg_real kg_level_terms(const kg_level *l, int i, const kg_real *x) {
+  const kg_real *row = l->w.rows + i * (l->m + 1);
+  kg_real sum = KG_C(0.0);
+  for (int j = 0; j < l->m; ++j) {
+    sum += KG_ABS(row[j] * x[j]);
   }
+  return sum;
+}
+
+/* Computes the sizes of the components of a correction, and with them the terms of every row. The speeds share the
+ * largest of them. Returns the status of the function of S. */
+static inline int kg_level_scale(kg_level *l) {
+  int status = KG_OK;
+  for (int j = 0; j < l->m; ++j) {
+    l->w.reach[j] = l->positions ? KG_C(0.0) : kg_level_size(l);
+  }
+  if (l->positions) {
+    status = kg_level_call(l, l->manifold->displacements, l->w.S);
+    kg_raise_sizes(l->n, l->m, l->manifold->angles, l->q, l->w.S, l->w.reach);
+  }
+  for (int i = 0; i < l->rows; ++i) {
+    l->w.scales[i] = kg_level_terms(l, i, l->w.reach);
+  }
+  return status;
+}
+
+/* The largest component of the correction, as a fraction of its size. */
+static inline kg_real kg_level_change(const kg_level *l) {
+  kg_real largest = KG_C(0.0);
+  for (int j = 0; j < l->m; ++j) {
+    const kg_real change = KG_ABS(l->w.z[j]) / l->w.reach[j];
+    largest = KG_MAX(largest, change);
+  }
+  return largest;
 }
 
 /* Evaluates the rows at x. Returns KG_FINISHED when all are satisfied, KG_OK when not. */
 static inline int kg_level_evaluate(kg_level *l) {
-  const int status = kg_level_call(l, l->function, l->w.rows);
+  int status = kg_level_call(l, l->function, l->w.rows);
   int satisfied = 1;
+  status = status < 0 ? status : kg_level_scale(l);
   if (status < 0) {
     return status;
   }
-  kg_level_scale(l);
   for (int i = 0; i < l->rows; ++i) {
     satisfied = satisfied && KG_ABS(kg_level_residual(l, i)) <= kg_level_limit(l, i);
   }
@@ -236,9 +267,8 @@ static inline kg_real kg_level_merit(const kg_level *l, const kg_real *units) {
  * Returns KG_FINISHED, KG_OK, or KG_INCONSISTENT if they do not shrink; then x is unchanged. */
 static inline int kg_level_move(kg_level *l) {
   kg_real *units = l->w.sizes; /* no longer in use: the correction is known */
-  const kg_real size = kg_level_size(l);
-  const kg_real largest = kg_largest(l->n, l->w.change);
-  kg_real fraction = largest > size ? size / largest : KG_C(1.0);
+  const kg_real change = kg_level_change(l);
+  kg_real fraction = change > KG_C(1.0) ? KG_C(1.0) / change : KG_C(1.0);
   kg_real before;
   memcpy(units, l->w.scales, (size_t)l->rows * sizeof(kg_real));
   before = kg_level_merit(l, units);
@@ -300,7 +330,7 @@ static inline int kg_level_solve(kg_level *l, int *corrections) {
       }
     }
     met = kg_level_met(l, kg_level_correction(l));
-    left = kg_largest(l->n, l->w.change) / kg_level_size(l);
+    left = kg_level_change(l);
     status = kg_level_move(l);
     if (status == KG_INCONSISTENT) {
       /* Residuals with a large rounding error can stay above the tolerance, so the change of x is tested. */
@@ -348,9 +378,9 @@ static inline kg_real kg_next_random(unsigned long *state) {
  * linkage). If all of them fail, q is the end of the first attempt. */
 static inline int kg_assemble(kg_level *l, int *corrections) {
   unsigned long random = 20031UL;
-  const kg_real size = kg_level_size(l);
+  const kg_real largest = kg_largest_length(l->n, l->manifold->angles, l->x);
   const size_t bytes = (size_t)l->n * sizeof(kg_real);
-  kg_real spread = KG_C(0.01) * size;
+  kg_real spread = KG_C(0.01);
   int status;
   memcpy(l->w.guess, l->x, bytes);
   status = kg_level_solve(l, corrections);
@@ -360,7 +390,8 @@ static inline int kg_assemble(kg_level *l, int *corrections) {
   memcpy(l->w.first, l->x, bytes);
   for (int attempt = 1; attempt < KG_ASSEMBLY_ATTEMPTS; ++attempt) {
     for (int i = 0; i < l->n; ++i) {
-      const kg_real offset = spread * kg_next_random(&random);
+      const kg_real size = kg_coordinate_size(l->manifold->angles, largest, l->w.guess, i);
+      const kg_real offset = spread * size * kg_next_random(&random);
       l->x[i] = l->w.guess[i] + (l->fixed && l->fixed[i] ? KG_C(0.0) : offset);
     }
     spread *= KG_C(2.0);
@@ -374,7 +405,7 @@ static inline int kg_assemble(kg_level *l, int *corrections) {
 
 /* Corrects q and u (in place) so that they satisfy the constraints: positions first, from a guess that may be
  * rough, then speeds. fixed: n_q + n_u flags of values to keep, or NULL. A residual is satisfied if it is at most
- * `tolerance` times the largest coordinate (speed), which is at least 1 here, or its rounding error.
+ * what relative changes of the coordinates (speeds) by `tolerance` change it by, or its rounding error.
  * Returns KG_OK, KG_INCONSISTENT, or the status of a function; *corrections counts the Newton steps. */
 static inline int kg_make_consistent(const kg_manifold *c, kg_real t, kg_real *q, kg_real *u, const kg_real *r,
                                      const kg_real *p, const int *fixed, kg_real tolerance, kg_real *work,

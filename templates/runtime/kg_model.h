@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define KG_ABI 4
+#define KG_ABI 5
 
 /* One compiled function of the model: out = f(t, q, u, r; p). q: n_q, u: n_u, r: n_r inputs, then n_hidden hidden ones
  * (kg_model); p: n_prepared values filled by prepare(); work: `work` values of scratch; out: rows values (cols == 0) or
@@ -103,6 +103,7 @@ typedef struct {
   const kg_switch_info *switches;
   int n_tables;
   const kg_table_info *tables;
+  const int *angles; /* n_q flags: constraints contain the sine or cosine of the coordinate; NULL: none */
 } kg_model;
 
 const kg_model *kg_get_model(void);

@@ -8,191 +8,13 @@
 #ifndef KG_PROJECTION_H
 #define KG_PROJECTION_H
 
+#include "kg_integrals.h"
 #include "kg_projection_small.h"
 #include "kg_steppers.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Integrals of motion that a projection keeps in addition to the constraints.
- *
- * An integral I(q, u, t, r) has a row [I_u | I] at velocity level: its value at the start is restored by the smallest
- * change of the speeds in the metric of the kinetic energy, among those that satisfy the constraints to first order.
- * Constraints come first, then the integrals in their order. E. Hairer, C. Lubich, G. Wanner, Geometric Numerical
- * Integration, 2nd ed., section IV.4.
- *
- * A correction is the error of the integral over the length of its gradient, and the gradient of an energy vanishes
- * where the system comes to rest. There the speeds cannot correct an error of the energy: a tiny error would cause a
- * large change of the motion. Such an integral is not corrected until a later step. The criterion uses the step itself:
- * the part of the gradient orthogonal to the previous rows must be at least half of its change since the last
- * projection. So speeds as small as the change of a few steps are corrected, and the order of the method is kept.
- */
-
-/* Smallest orthogonal part of a gradient, as a fraction of its change since the last projection, ... */
-#define KG_INTEGRALS_CHANGE KG_C(0.5)
-/* ... and of itself: nearly dependent integrals (energy and momentum of a circular motion) are not corrected. */
-#define KG_INTEGRALS_RANK KG_BY_PRECISION(1e-6, 1e-3)
-
-typedef struct {
-  int n;                         /* functions; 0: no integrals, other fields are not read */
-  const kg_function **functions; /* rows [I_u | I], one for each component */
-
-  int rows; /* private: of all functions */
-  int n_u;
-  long long left;    /* projections that did not correct an integral */
-  kg_real drift;     /* largest error of an integral before its correction, as a fraction of its terms */
-  kg_real *kept;     /* rows: values to be kept */
-  kg_real *values;   /* rows * (n_u + 1): [I_u | I] at the present state */
-  kg_real *previous; /* rows * n_u: I_u at the end of the last projection */
-  kg_real *basis;    /* rows * n_u: orthonormal rows of a correction, in coordinates whose metric is the identity */
-  kg_real *active;   /* rows: 1 for those that are corrected in this projection */
-  kg_real *change;   /* n_u: of one gradient */
-  kg_real *speeds;   /* n_u: before the projection */
-  kg_real *scratch;  /* work array of the functions */
-} kg_integrals;
-
-/* Counts the rows and places the arrays in `work`; returns their length. With work NULL only that is of use. */
-static inline size_t kg_integrals_place(kg_integrals *c, int n_u, kg_real *work) {
-  size_t rows = 0, scratch = 0, total = 0;
-  for (int i = 0; i < c->n; ++i) {
-    rows += (size_t)c->functions[i]->rows;
-    scratch = KG_MAX(scratch, (size_t)c->functions[i]->work);
-  }
-  {
-    const size_t n = (size_t)n_u;
-    const size_t sizes[8] = {rows, rows * (n + 1), rows * n, rows * n, rows, n, n, scratch};
-    kg_real **const arrays[8] = {&c->kept,   &c->values, &c->previous, &c->basis,
-                                 &c->active, &c->change, &c->speeds,   &c->scratch};
-    for (int i = 0; i < 8; ++i) {
-      *arrays[i] = work ? work + total : NULL;
-      total += sizes[i];
-    }
-  }
-  c->rows = (int)rows;
-  c->n_u = n_u;
-  return total;
-}
-
-static inline const kg_real *kg_integrals_row(const kg_integrals *c, int k) { return c->values + k * (c->n_u + 1); }
-
-static inline kg_real kg_integrals_error(const kg_integrals *c, int k) {
-  return kg_integrals_row(c, k)[c->n_u] - c->kept[k];
-}
-
-/* [I_u | I] of every integral at a state. */
-static inline int kg_integrals_evaluate(kg_integrals *c, kg_real t, const kg_real *q, const kg_real *u,
-                                        const kg_real *r, const kg_real *p) {
-  kg_real *out = c->values;
-  for (int i = 0; i < c->n; ++i) {
-    const kg_function *f = c->functions[i];
-    const int status = f->evaluate(t, q, u, r, p, c->scratch, out);
-    if (status < 0) {
-      return status;
-    }
-    out += f->rows * (c->n_u + 1);
-  }
-  return KG_OK;
-}
-
-/* The gradients with which the next ones are compared. */
-static inline void kg_integrals_remember(kg_integrals *c) {
-  for (int k = 0; k < c->rows; ++k) {
-    memcpy(c->previous + k * c->n_u, kg_integrals_row(c, k), (size_t)c->n_u * sizeof(kg_real));
-  }
-}
-
-/* The size of the terms of an integral: its value and the products of speeds and gradient. */
-static inline kg_real kg_integrals_size(const kg_integrals *c, int k, const kg_real *u) {
-  const kg_real *row = kg_integrals_row(c, k);
-  kg_real sum = KG_C(0.0);
-  for (int j = 0; j < c->n_u; ++j) {
-    sum += KG_ABS(row[j] * u[j]);
-  }
-  return KG_MAX(sum, KG_ABS(c->kept[k]));
-}
-
-/* Whether some integral, active or not, is further from its value than `tolerance` times the size of its terms. */
-static inline int kg_integrals_exceed(const kg_integrals *c, kg_real tolerance, const kg_real *u, int all) {
-  int exceed = 0;
-  for (int k = 0; k < c->rows; ++k) {
-    const int met = KG_ABS(kg_integrals_error(c, k)) <= tolerance * kg_integrals_size(c, k, u);
-    exceed = exceed || ((all || c->active[k] > KG_C(0.0)) && !met);
-  }
-  return exceed;
-}
-
-/* Records the largest error of the integrals. */
-static inline void kg_integrals_measure(kg_integrals *c, const kg_real *u) {
-  for (int k = 0; k < c->rows; ++k) {
-    const kg_real size = kg_integrals_size(c, k, u);
-    if (size > KG_C(0.0)) {
-      c->drift = KG_MAX(c->drift, KG_ABS(kg_integrals_error(c, k)) / size);
-    }
-  }
-}
-
-/* Subtracts from the n-vector a its part along a unit vector. */
-static inline void kg_integrals_remove(int n, const kg_real *unit, kg_real *a) {
-  const kg_real part = kg_dot(n, unit, a);
-  kg_add(n, -part, unit, a);
-}
-
-/* Makes a orthogonal to the constraint rows in use, which are orthonormal in the level, and to the active integrals
- * before the k-th. */
-static inline void kg_integrals_orthogonalize(const kg_integrals *c, const kg_level *l, int k, kg_real *a) {
-  for (int i = 0; i < l->rows; ++i) {
-    if (l->w.sizes[i] < KG_C(0.0)) {
-      kg_integrals_remove(c->n_u, l->w.a + i * c->n_u, a);
-    }
-  }
-  for (int i = 0; i < k; ++i) {
-    if (c->active[i] > KG_C(0.0)) {
-      kg_integrals_remove(c->n_u, c->basis + i * c->n_u, a);
-    }
-  }
-}
-
-/* Returns whether the orthogonal part of the k-th gradient is large enough; arguments: its square and the full one. */
-static inline int kg_integrals_determined(kg_integrals *c, const kg_level *l, int k, kg_real left, kg_real all) {
-  const kg_real *row = kg_integrals_row(c, k);
-  const kg_real *previous = c->previous + k * c->n_u;
-  kg_real change;
-  for (int j = 0; j < c->n_u; ++j) {
-    c->change[j] = row[j] - previous[j];
-  }
-  kg_metric_lower(c->n_u, l->w.factor, c->change);
-  kg_integrals_orthogonalize(c, l, k, c->change);
-  change = kg_dot(c->n_u, c->change, c->change);
-  return left > KG_INTEGRALS_RANK * KG_INTEGRALS_RANK * all && left >= KG_INTEGRALS_CHANGE * KG_INTEGRALS_CHANGE * change;
-}
-
-/* Adds to the correction z of the constraints, in coordinates whose metric is the identity, those of the integrals; the
- * first correction of a projection decides which integrals are active. */
-static inline void kg_integrals_correct(kg_integrals *c, kg_level *l, int first) {
-  const int n = c->n_u;
-  for (int k = 0; k < c->rows; ++k) {
-    kg_real *row = c->basis + k * n;
-    kg_real all, left, lacking;
-    memcpy(row, kg_integrals_row(c, k), (size_t)n * sizeof(kg_real));
-    kg_metric_lower(n, l->w.factor, row);
-    all = kg_dot(n, row, row);
-    lacking = -kg_integrals_error(c, k) - kg_dot(n, row, l->w.z);
-    kg_integrals_orthogonalize(c, l, k, row);
-    kg_integrals_orthogonalize(c, l, k, row); /* again, because of rounding */
-    left = kg_dot(n, row, row);
-    if (first) {
-      c->active[k] = kg_integrals_determined(c, l, k, left, all) ? KG_C(1.0) : KG_C(0.0);
-    }
-    if (c->active[k] > KG_C(0.0)) {
-      const kg_real shrink = KG_C(1.0) / KG_SQRT(left);
-      for (int j = 0; j < n; ++j) {
-        row[j] *= shrink;
-      }
-      kg_add(n, lacking * shrink, row, l->w.z);
-    }
-  }
-}
 
 /* Which residuals of constraint rows are only noise, near states where rows become dependent.
  *
@@ -209,19 +31,28 @@ static inline void kg_integrals_correct(kg_integrals *c, kg_level *l, int first)
 /* The residual of a speed row counts when it exceeds its error by this factor. A larger factor permits larger residuals
  * of the speeds; a smaller one permits corrections that are mostly noise. */
 #define KG_NOISE_FACTOR KG_C(2.0)
-/* Derivatives of the rows are differences over this change of the coordinates (rad, m): their order of magnitude is
+/* Derivatives of the rows are differences over this fraction of the sizes of the coordinates: their order of magnitude is
  * enough. */
 #define KG_NOISE_DISTANCE KG_BY_PRECISION(1e-4, 1e-3)
 
-/* Whether all residuals are below their rounding error, estimated from the rows alone. */
-static inline int kg_noise_only(kg_level *l) {
-  const kg_real unit = KG_NOISE_ROUNDINGS * KG_EPSILON * KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
-  int only = 1;
-  kg_level_scale(l);
-  for (int i = 0; i < l->rows; ++i) {
-    only = only && KG_ABS(kg_level_residual(l, i)) <= unit * l->w.scales[i];
+/* Writes to w.units the sizes of the components of a correction where rows may become dependent: what of a component
+ * gives the terms of a row, since a coordinate near zero is not small if others are not. An angle of many revolutions
+ * has the size of one radian: its error is an error of the speed rows as well. */
+static inline void kg_projection_units(const kg_level *l, const kg_real *sizes) {
+  for (int j = 0; j < l->m; ++j) {
+    l->w.units[j] = KG_C(1.0);
   }
-  return only;
+  for (int i = 0; i < l->rows; ++i) {
+    const kg_real *row = l->w.rows + i * (l->m + 1);
+    kg_real terms = KG_C(0.0);
+    for (int j = 0; j < l->m; ++j) {
+      terms += KG_ABS(row[j]) * KG_MIN(sizes[j], KG_C(1.0));
+    }
+    for (int j = 0; j < l->m; ++j) {
+      const kg_real entry = KG_ABS(row[j]);
+      l->w.units[j] = terms < l->w.units[j] * entry ? terms / entry : l->w.units[j];
+    }
+  }
 }
 
 /* Evaluates the rows a short time later and stores their change in w.ahead and the time in *time,
@@ -229,15 +60,16 @@ static inline int kg_noise_only(kg_level *l) {
 static inline int kg_noise_changes(kg_level *l, kg_real *time) {
   const int n_q = l->manifold->n_q, n_u = l->manifold->n_u, m = kg_manifold_displacements(l->manifold);
   kg_real *q = l->q, *displaced = l->w.guess;
-  kg_real fastest;
+  kg_real fastest = KG_C(0.0);
   int status;
-  for (int i = 0; i < n_q; ++i) {
-    displaced[i] = kg_dot(n_u, l->w.S + i * m, l->u);
+  kg_projection_units(l, l->w.reach);
+  for (int j = 0; j < n_u; ++j) {
+    const kg_real size = l->w.units[j];
+    fastest = size > KG_C(0.0) ? KG_MAX(fastest, KG_ABS(l->u[j]) / size) : fastest;
   }
-  fastest = kg_largest(n_q, displaced);
   *time = fastest > KG_C(0.0) ? KG_NOISE_DISTANCE / fastest : KG_C(0.0);
   for (int i = 0; i < n_q; ++i) {
-    displaced[i] = q[i] + *time * displaced[i];
+    displaced[i] = q[i] + *time * kg_dot(n_u, l->w.S + i * m, l->u);
   }
   l->q = displaced;
   status = kg_level_call(l, l->function, l->w.ahead);
@@ -257,26 +89,26 @@ static inline kg_real kg_noise_length(const kg_level *l, kg_real *row) {
 /* Sets l->noise for kg_least_norm_basis() from the present rows, S and metric. Returns KG_OK or the negative status of
  * a function. */
 static inline int kg_noise_of_rows(kg_level *l) {
-  const kg_real size = KG_MAX(KG_C(1.0), kg_largest(l->manifold->n_q, l->q));
-  const kg_real fastest = kg_largest(l->manifold->n_u, l->u);
   kg_real time;
   const int status = kg_noise_changes(l, &time);
   if (status < 0) {
     return status;
   }
-  kg_level_scale(l);
   for (int i = 0; i < l->rows; ++i) {
     kg_real *change = l->w.ahead + i * (l->m + 1), *row = l->w.rows + i * (l->m + 1), *copy = l->w.z;
-    /* A row that vanishes has terms all the same: of the size of its change along a unit of the coordinates. */
-    const kg_real terms = l->w.scales[i] * size + kg_largest(l->m, change) / KG_NOISE_DISTANCE;
-    const kg_real error = KG_NOISE_ROUNDINGS * KG_EPSILON * terms;
+    kg_real most = KG_C(0.0), error;
+    for (int j = 0; j < l->m; ++j) {
+      most = KG_MAX(most, KG_ABS(change[j]) * l->w.units[j]);
+    }
+    /* A row that vanishes has terms all the same: those of its change along the sizes of the coordinates. */
+    error = KG_NOISE_ROUNDINGS * KG_EPSILON * (kg_level_terms(l, i, l->w.reach) + most / KG_NOISE_DISTANCE);
     l->w.noise[2 * i] = l->positions ? error : KG_C(0.0);
     l->w.noise[2 * i + 1] = KG_C(0.0);
     if (!l->positions && time > KG_C(0.0)) {
-      memcpy(copy, row, (size_t)l->m * sizeof(kg_real));
       /* The second term: what is left of a row beside others may change although the row itself does not. */
+      memcpy(copy, row, (size_t)l->m * sizeof(kg_real));
       l->w.noise[2 * i + 1] =
-          KG_NOISE_FACTOR * error * (kg_noise_length(l, change) / time + kg_noise_length(l, copy) * fastest);
+          KG_NOISE_FACTOR * error * (kg_noise_length(l, change) + KG_NOISE_DISTANCE * kg_noise_length(l, copy)) / time;
     }
   }
   l->noise = l->w.noise;
@@ -346,51 +178,115 @@ static inline int kg_projection_renew(kg_projection *c, kg_real t, const kg_real
   return status < 0 || sum - sum == KG_C(0.0) ? status : KG_NOT_FINITE;
 }
 
+/* Largest change of the rows, as a fraction, within which they count as constant. */
+#define KG_PROJECTION_BENT KG_C(1e-3)
+
 /* Whether the last correction, which fixed nothing, serves the redundant rows as well. */
 static inline int kg_projection_met(kg_level *l) {
-  if (l->rank == l->rows) {
-    return 1;
+  const kg_real tolerance = KG_C(10.0) * KG_MAX(l->tolerance, KG_C(8.0) * KG_EPSILON);
+  int met = 1;
+  for (int i = 0; l->rank < l->rows && i < l->rows; ++i) {
+    const kg_real limit = tolerance * kg_level_terms(l, i, kg_projection_sizes(l));
+    met = met && (l->w.sizes[i] < KG_C(0.0) || KG_ABS(l->w.b[i]) <= limit);
   }
-  kg_level_scale(l);
-  return kg_level_met(l, 0);
+  return met;
+}
+
+/* Whether no component of the correction w.z exceeds this fraction of its size, or its rounding error. */
+static inline int kg_projection_short(const kg_level *l, kg_real fraction) {
+  const kg_real *sizes = kg_projection_sizes(l);
+  int is_short = 1;
+  for (int j = 0; j < l->m; ++j) { /* no unit is larger than 1 */
+    if (KG_ABS(l->w.z[j]) > KG_MAX(fraction, KG_NOISE_ROUNDINGS * KG_EPSILON * sizes[j])) {
+      return 0;
+    }
+  }
+  kg_projection_units(l, sizes);
+  for (int j = 0; j < l->m && is_short; ++j) {
+    const kg_real limit = KG_MAX(fraction * l->w.units[j], KG_NOISE_ROUNDINGS * KG_EPSILON * sizes[j]);
+    is_short = KG_ABS(l->w.z[j]) <= limit;
+  }
+  return is_short;
+}
+
+/* Evaluates what the next correction needs: the metric unless it is known, which serves all corrections, and S, which
+ * an old one would make converge slowly; with `both`, S for the speeds as well. Returns the status of the functions. */
+static inline int kg_projection_metric(kg_level *l, int known, int both) {
+  int status = KG_OK;
+  if (!known) {
+    status = kg_level_metric(l, both || l->positions);
+    if ((both || l->positions) && status >= 0) {
+      kg_projection_reach(l);
+    }
+  } else if (l->positions) {
+    status = kg_level_call(l, l->manifold->displacements, l->w.S);
+  }
+  return status;
+}
+
+/* Keeps the rows of a correction for kg_projection_stalled(). */
+static inline void kg_projection_keep(const kg_level *l) {
+  memcpy(l->w.ahead, l->w.rows, (size_t)(l->rows * (l->m + 1)) * sizeof(kg_real));
+}
+
+/* Whether residuals above the tolerance consist of rounding errors: the correction w.z, between positions at which the
+ * rows are nearly the same, has not reduced them. This is so where terms of a row that are not coordinates cancel: a bar
+ * of 1 m that swings by 1 nm. */
+static inline int kg_projection_stalled(const kg_level *l, kg_real tolerance) {
+  for (int i = 0; i < l->rows; ++i) {
+    const kg_real *row = l->w.rows + i * (l->m + 1), *before = l->w.ahead + i * (l->m + 1);
+    const kg_real residual = KG_ABS(row[l->m]), terms = kg_level_terms(l, i, kg_projection_sizes(l));
+    kg_real changed = KG_C(0.0), corrected = KG_C(0.0);
+    for (int j = 0; j < l->m; ++j) {
+      changed += KG_ABS((row[j] - before[j]) * l->w.z[j]);
+      corrected += KG_ABS(before[j] * l->w.z[j]);
+    }
+    if (residual > KG_PROJECTION_SLOPE * tolerance * terms &&
+        !(residual > KG_PROJECTION_USEFUL * corrected && changed <= KG_PROJECTION_BENT * corrected)) {
+      return 0;
+    }
+  }
+  return 1;
 }
 
 /* kg_projection_level() where rows may become dependent on the way. Near such a state a small residual may be due to a
- * large error of the state: the state is accepted when the correction, not the residual, is below the tolerance. The
- * tolerance (rad, m) is used as it is unless the rounding error of x exceeds it: an error of the coordinates is an
- * error of the speed rows as well, whatever the number of revolutions. */
+ * large error of the state: the state is accepted when the correction, not the residual, is below the tolerance, or
+ * below the rounding error of the coordinates. */
 static inline int kg_projection_any_rank(kg_level *l, int metric_known) {
   l->noise = NULL;
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
-    const kg_real size = KG_MAX(KG_C(1.0), kg_largest(l->n, l->x));
-    const kg_real limit = KG_MAX(l->tolerance, KG_C(4.0) * KG_EPSILON * size);
-    int status = kg_level_call(l, l->function, l->w.rows);
+    int status = iteration == 0 ? kg_projection_measure(l) : KG_OK;
+    status = status < 0 ? status : kg_level_call(l, l->function, l->w.rows);
     if (status >= 0 && iteration == 0) {
-      if (kg_noise_only(l)) {
+      if (!kg_projection_exceeds(l, KG_NOISE_ROUNDINGS * KG_EPSILON)) {
         return KG_OK;
       }
-      status = metric_known ? status : kg_level_metric(l, 1);
     }
+    if (status >= 0 && iteration > 1 && kg_projection_stalled(l, KG_NOISE_ROUNDINGS * KG_EPSILON)) {
+      return KG_FINISHED;
+    }
+    status = status < 0 ? status : kg_projection_metric(l, metric_known || iteration > 0, 1);
     if (status < 0) {
       return status;
     }
     kg_level_correction(l);
-    if (iteration == 0 && kg_largest(l->n, l->w.change) > limit) {
+    if (iteration == 0 && !kg_projection_short(l, l->tolerance)) {
       status = kg_noise_of_rows(l);
       if (status < 0) {
         return status;
       }
       kg_level_correction(l);
     }
-    if (kg_largest(l->n, l->w.change) <= limit && kg_projection_met(l)) {
+    if (kg_projection_short(l, l->tolerance) && kg_projection_met(l)) {
       return iteration > 0 ? KG_FINISHED : KG_OK;
     }
     for (int i = 0; i < l->n; ++i) {
       l->x[i] += l->w.change[i];
     }
-    if (iteration > 0 && kg_largest(l->n, l->w.change) <= KG_PROJECTION_LAST * size && kg_projection_met(l)) {
+    if (iteration > 0 && kg_projection_short(l, KG_PROJECTION_LAST) && kg_projection_met(l)) {
       return KG_FINISHED;
     }
+    kg_projection_keep(l);
   }
   return KG_INCONSISTENT;
 }
@@ -405,15 +301,15 @@ static inline int kg_projection_level(kg_level *l, int metric_known) {
     return kg_projection_small(l, metric_known);
   }
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
-    int status = kg_level_call(l, l->function, l->w.rows);
-    kg_real change;
-    if (status >= 0 && (iteration > 0 || !metric_known) && !kg_projection_exceeds(l)) {
+    int status = iteration == 0 ? kg_projection_measure(l) : KG_OK;
+    status = status < 0 ? status : kg_level_call(l, l->function, l->w.rows);
+    if (status >= 0 && (iteration > 0 || !metric_known) && !kg_projection_exceeds(l, l->tolerance)) {
       return iteration > 0 ? KG_FINISHED : KG_OK;
     }
-    if (status >= 0 && !metric_known) {
-      status = kg_level_metric(l, l->positions);
-      metric_known = 1; /* a factor of another size of correction away: the same to first order */
+    if (status >= 0 && iteration > 1 && kg_projection_stalled(l, l->tolerance) && kg_projection_met(l)) {
+      return KG_FINISHED;
     }
+    status = status < 0 ? status : kg_projection_metric(l, metric_known || iteration > 0, 0);
     if (status < 0) {
       return status;
     }
@@ -421,10 +317,10 @@ static inline int kg_projection_level(kg_level *l, int metric_known) {
     for (int i = 0; i < l->n; ++i) {
       l->x[i] += l->w.change[i];
     }
-    change = kg_largest(l->n, l->w.change);
-    if (change <= KG_PROJECTION_LAST * KG_MAX(KG_C(1.0), kg_largest(l->n, l->x)) && kg_projection_met(l)) {
+    if (kg_projection_last(l) && kg_projection_met(l)) {
       return KG_FINISHED;
     }
+    kg_projection_keep(l);
   }
   return KG_INCONSISTENT;
 }
@@ -444,7 +340,8 @@ static inline int kg_projection_integrals(kg_integrals *kept, kg_level *l, int m
   l->noise = NULL;
   for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
     const kg_real size = kg_largest(l->n, l->x);
-    int status = l->function ? kg_level_call(l, l->function, l->w.rows) : KG_OK;
+    int status = iteration == 0 ? kg_projection_measure(l) : KG_OK;
+    status = l->function && status >= 0 ? kg_level_call(l, l->function, l->w.rows) : status;
     if (status >= 0) {
       status = kg_integrals_evaluate(kept, l->t, l->q, l->u, l->r, l->p);
     }
@@ -454,14 +351,12 @@ static inline int kg_projection_integrals(kg_integrals *kept, kg_level *l, int m
     if (iteration == 0) {
       kg_integrals_measure(kept, l->u);
     }
-    if ((iteration > 0 || !metric_known) && change <= KG_PROJECTION_LAST * KG_MAX(KG_C(1.0), size) &&
-        !kg_projection_exceeds(l) && !kg_integrals_exceed(kept, l->tolerance, l->u, iteration == 0)) {
+    if ((iteration > 0 || !metric_known) && change <= KG_PROJECTION_LAST * size &&
+        (!kg_projection_exceeds(l, l->tolerance) || (iteration > 1 && kg_projection_stalled(l, l->tolerance))) &&
+        !kg_integrals_exceed(kept, l->tolerance, l->u, iteration == 0)) {
       return iteration > 0 ? KG_FINISHED : KG_OK;
     }
-    if (!metric_known) {
-      status = kg_level_metric(l, l->any_rank);
-      metric_known = 1;
-    }
+    status = kg_projection_metric(l, metric_known || iteration > 0, l->any_rank);
     if (status >= 0 && l->any_rank && l->function && iteration == 0) {
       status = kg_noise_of_rows(l);
     }
@@ -479,6 +374,7 @@ static inline int kg_projection_integrals(kg_integrals *kept, kg_level *l, int m
     if (change <= KG_PROJECTION_LAST * size && kg_projection_met(l)) {
       return KG_FINISHED;
     }
+    kg_projection_keep(l);
   }
   return KG_INCONSISTENT;
 }

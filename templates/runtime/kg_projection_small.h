@@ -16,6 +16,10 @@ extern "C" {
 #define KG_PROJECTION_ITERATIONS 10
 /* After a correction of this relative size the next one, its square, is below the rounding of the state. */
 #define KG_PROJECTION_LAST KG_BY_PRECISION(1e-8, 2e-4)
+/* Share of the entries of a row times the sizes of the coordinates that counts as its terms: x^2 has the entry 2 x. */
+#define KG_PROJECTION_SLOPE KG_C(0.5)
+/* Corrections reduce residuals to less than this fraction of their terms, unless only rounding errors are left. */
+#define KG_PROJECTION_USEFUL KG_C(0.25)
 /* Largest numbers of speeds and of rows. */
 #define KG_SMALL_SPEEDS 6
 #define KG_SMALL_ROWS 3
@@ -25,19 +29,63 @@ extern "C" {
  * % longer. */
 #define KG_SMALL_FURTHER 3
 #define KG_SMALL_CHANGE KG_C(0.05)
+/* Corrections of the code for small sizes; where residuals have larger rounding errors the general code takes over. */
+#define KG_SMALL_ITERATIONS 4
 
-/* Whether a residual is within the tolerance for the size of x. */
-static inline int kg_projection_within(const kg_level *l, kg_real residual) {
-  return residual <= l->tolerance || residual <= l->tolerance * kg_largest(l->n, l->x);
+/* Sizes of the components of a correction. A residual, or a correction, is compared with the terms of its row: the sum
+ * of the magnitudes of the entries times these sizes. So no unit matters, and none of the components need to have the
+ * unit of another one. */
+static inline const kg_real *kg_projection_sizes(const kg_level *l) { return l->positions ? l->w.reach : l->w.pace; }
+
+/* The sizes of the corrections of q from S: of a column of S, what of it gives the sizes of the coordinates, that of an
+ * angle at least 1. A coordinate that passes zero costs a correction that may not be needed. */
+static inline void kg_projection_reach(kg_level *l) {
+  const int n_q = l->manifold->n_q, m = kg_manifold_displacements(l->manifold);
+  for (int j = 0; j < m; ++j) {
+    kg_real sum = KG_C(0.0), square = KG_C(0.0);
+    for (int i = 0; i < n_q; ++i) {
+      const kg_real entry = l->w.S[i * m + j];
+      sum += KG_ABS(entry) * kg_coordinate_size(l->manifold->angles, KG_ABS(l->q[i]), l->q, i);
+      square += entry * entry;
+    }
+    l->w.reach[j] = square > KG_C(0.0) ? sum / square : KG_C(0.0);
+  }
+  l->sized = 1;
 }
 
-/* Whether a residual of the rows exceeds the tolerance. */
-static inline int kg_projection_exceeds(const kg_level *l) {
-  kg_real largest = KG_C(0.0);
-  for (int i = 0; i < l->rows; ++i) {
-    largest = KG_MAX(largest, KG_ABS(kg_level_residual(l, i)));
+/* Writes the sizes; S is evaluated for them where no projection has done so. Returns the status of the function. */
+static inline int kg_projection_measure(kg_level *l) {
+  int status = KG_OK;
+  if (!l->positions) {
+    for (int j = 0; j < l->m; ++j) {
+      l->w.pace[j] = KG_ABS(l->u[j]);
+    }
+  } else if (!l->sized) {
+    status = kg_level_call(l, l->manifold->displacements, l->w.S);
+    kg_projection_reach(l);
   }
-  return !kg_projection_within(l, largest);
+  return status;
+}
+
+/* Whether a residual of the rows exceeds the tolerance, relative to its terms. */
+static inline int kg_projection_exceeds(const kg_level *l, kg_real tolerance) {
+  int exceeds = 0;
+  for (int i = 0; i < l->rows; ++i) {
+    const kg_real limit = KG_PROJECTION_SLOPE * tolerance * kg_level_terms(l, i, kg_projection_sizes(l));
+    exceeds = exceeds || !(KG_ABS(kg_level_residual(l, i)) <= limit);
+  }
+  return exceeds;
+}
+
+/* Whether the correction w.z is the last one: positions by the terms of every row, since the next correction is its
+ * square. The rows of the speeds are linear as a rule; others are so nearly, if all speeds hardly change. */
+static inline int kg_projection_last(const kg_level *l) {
+  int last = l->positions || kg_largest(l->n, l->w.z) <= KG_PROJECTION_LAST * kg_largest(l->n, l->x);
+  for (int i = 0; l->positions && i < l->rows; ++i) {
+    const kg_real limit = KG_PROJECTION_LAST * kg_level_terms(l, i, l->w.reach);
+    last = last && kg_level_terms(l, i, l->w.z) <= limit;
+  }
+  return last;
 }
 
 /* Whether the level has such sizes; its corrections have as many components as there are speeds. */
@@ -176,26 +224,34 @@ KG_INLINED void kg_small_solve(int n, int rows, const kg_level *l, kg_real *KG_R
   }
 }
 
-/* Whether all residuals are within the tolerance. */
-KG_INLINED int kg_small_satisfied(int n, int rows, const kg_level *l) {
-  kg_real largest = KG_C(0.0);
+/* The terms of every row for the components of a correction. */
+KG_INLINED void kg_small_terms(int n, int rows, const kg_level *l, const kg_real *KG_RESTRICT x,
+                               kg_real *KG_RESTRICT terms) {
+  const kg_real *KG_RESTRICT given = l->w.rows;
   for (int i = 0; i < rows; ++i) {
-    largest = KG_MAX(largest, KG_ABS(l->w.rows[i * (n + 1) + n]));
+    terms[i] = KG_C(0.0);
+    for (int j = 0; j < n; ++j) {
+      terms[i] += KG_ABS(given[i * (n + 1) + j] * x[j]);
+    }
   }
-  return kg_projection_within(l, largest);
 }
 
-/* Moves the `count` components of x by the correction z; returns its largest component. */
-KG_INLINED kg_real kg_small_move(int n, int count, const kg_level *l, const kg_real *z) {
+/* Whether all residuals are within the tolerance. */
+KG_INLINED int kg_small_satisfied(int n, int rows, const kg_level *l, const kg_real *terms) {
+  int satisfied = 1;
+  for (int i = 0; i < rows; ++i) {
+    satisfied &= KG_ABS(l->w.rows[i * (n + 1) + n]) <= KG_PROJECTION_SLOPE * l->tolerance * terms[i];
+  }
+  return satisfied;
+}
+
+/* Moves the `count` components of x by the correction z. */
+KG_INLINED void kg_small_move(int n, int count, const kg_level *l, const kg_real *z) {
   const kg_real *KG_RESTRICT S = l->w.S;
   kg_real *KG_RESTRICT x = l->x;
-  kg_real most = KG_C(0.0);
   for (int i = 0; i < count; ++i) {
-    const kg_real change = l->positions ? kg_dot(n, S + i * n, z) : z[i];
-    x[i] += change;
-    most = KG_MAX(most, KG_ABS(change));
+    x[i] += l->positions ? kg_dot(n, S + i * n, z) : z[i];
   }
-  return most;
 }
 
 /* What a correction can use of the previous one. With the same number of rows, those of the speeds are the derivatives
@@ -204,10 +260,11 @@ KG_INLINED kg_real kg_small_move(int n, int count, const kg_level *l, const kg_r
  * larger correction is not the last one. */
 typedef enum { KG_SMALL_NOTHING, KG_SMALL_METRIC, KG_SMALL_COEFFICIENTS } kg_small_known;
 
-/* Evaluates S for positions, and the inverse of Q if it serves no further projection. Returns as kg_small_metric(). */
-KG_INLINED int kg_small_renew(int n, kg_level *l) {
+/* Evaluates S for positions, and with `metric` the inverse of Q if it serves no further projection. Returns as
+ * kg_small_metric(). */
+KG_INLINED int kg_small_renew(int n, kg_level *l, int metric) {
   const int status = l->positions ? kg_level_call(l, l->manifold->displacements, l->w.S) : KG_OK;
-  if (status < 0) {
+  if (status < 0 || !metric) {
     return status;
   }
   if (l->further > 0) {
@@ -215,22 +272,38 @@ KG_INLINED int kg_small_renew(int n, kg_level *l) {
     return status;
   }
   l->further = KG_SMALL_FURTHER;
+  if (l->positions) {
+    kg_projection_reach(l);
+  }
   return kg_small_metric(n, l);
 }
 
-/* A correction of x; writes its largest component. */
-KG_INLINED int kg_small_correct(int n, int rows, kg_level *l, kg_small_known known, kg_real *largest) {
-  kg_real z[KG_SMALL_SPEEDS];
-  int status = known == KG_SMALL_NOTHING ? kg_small_renew(n, l) : KG_OK;
-  if (status >= 0 && known != KG_SMALL_COEFFICIENTS) {
-    status = kg_small_prepare(n, rows, l);
+/* A correction of x; terms: of the rows. Returns KG_FINISHED if it is the last one (kg_projection_last()), KG_OK, or a
+ * negative status. */
+KG_INLINED int kg_small_correct(int n, int rows, kg_level *l, kg_small_known known, const kg_real *terms) {
+  kg_real z[KG_SMALL_SPEEDS], change[KG_SMALL_ROWS];
+  int status = KG_OK, last = 1;
+  if (known != KG_SMALL_COEFFICIENTS) {
+    status = kg_small_renew(n, l, known == KG_SMALL_NOTHING);
+    status = status < 0 ? status : kg_small_prepare(n, rows, l);
   }
   if (status < 0) {
     return status;
   }
   kg_small_solve(n, rows, l, z);
-  *largest = l->n == n ? kg_small_move(n, n, l, z) : kg_small_move(n, l->n, l, z);
-  return KG_OK;
+  if (l->n == n) {
+    kg_small_move(n, n, l, z);
+  } else {
+    kg_small_move(n, l->n, l, z);
+  }
+  if (!l->positions) {
+    return kg_largest(n, z) <= KG_PROJECTION_LAST * kg_largest(n, l->x) ? KG_FINISHED : KG_OK;
+  }
+  kg_small_terms(n, rows, l, z, change);
+  for (int i = 0; i < rows; ++i) {
+    last &= change[i] <= KG_PROJECTION_LAST * terms[i];
+  }
+  return last ? KG_FINISHED : KG_OK;
 }
 
 /* Newton's method. GCC unrolls the short loops because they are inside of this loop and have constant bounds (hence
@@ -238,25 +311,24 @@ KG_INLINED int kg_small_correct(int n, int rows, kg_level *l, kg_small_known kno
 KG_INLINED int kg_small_newton(int n, int rows, kg_level *l, int metric_known) {
   const int same_rows = l->manifold->position && l->manifold->position->rows == rows;
   kg_small_known known = !metric_known ? KG_SMALL_NOTHING : same_rows ? KG_SMALL_COEFFICIENTS : KG_SMALL_METRIC;
-  for (int iteration = 0; iteration < KG_PROJECTION_ITERATIONS; ++iteration) {
-    int status = kg_level_call(l, l->function, l->w.rows);
-    kg_real change = KG_C(0.0);
+  int status = kg_projection_measure(l);
+  for (int iteration = 0; status >= 0 && iteration < KG_SMALL_ITERATIONS; ++iteration) {
+    kg_real terms[KG_SMALL_ROWS];
+    status = kg_level_call(l, l->function, l->w.rows);
     if (status < 0) {
       return status;
     }
-    if ((iteration > 0 || !metric_known) && kg_small_satisfied(n, rows, l)) {
+    kg_small_terms(n, rows, l, kg_projection_sizes(l), terms);
+    if ((iteration > 0 || !metric_known) && kg_small_satisfied(n, rows, l, terms)) {
       return iteration > 0 ? KG_FINISHED : KG_OK;
     }
-    status = kg_small_correct(n, rows, l, known, &change);
+    status = kg_small_correct(n, rows, l, known, terms);
     known = KG_SMALL_METRIC;
-    if (status < 0) {
+    if (status != KG_OK) {
       return status;
     }
-    if (change <= KG_PROJECTION_LAST || change <= KG_PROJECTION_LAST * kg_largest(l->n, l->x)) {
-      return KG_FINISHED;
-    }
   }
-  return KG_INCONSISTENT;
+  return status < 0 ? status : KG_SINGULAR;
 }
 
 #define KG_SMALL_CASE(n, rows) \

@@ -57,6 +57,39 @@ static inline kg_real kg_largest(int n, const kg_real *x) {
   return largest;
 }
 
+/* The size of coordinate i: that of an angle (`angles`: n flags, or NULL) is 1 or its magnitude, that of the others the
+ * `largest` magnitude among them: a coordinate that is zero has a size, too, and those of a model share their unit. */
+static inline kg_real kg_coordinate_size(const int *angles, kg_real largest, const kg_real *q, int i) {
+  const kg_real size = KG_ABS(q[i]);
+  return angles && angles[i] ? KG_MAX(size, KG_C(1.0)) : largest;
+}
+
+/* The largest magnitude among the n coordinates that are no angles; 1 if all of them are zero. */
+static inline kg_real kg_largest_length(int n, const int *angles, const kg_real *q) {
+  kg_real largest = KG_C(0.0);
+  for (int i = 0; i < n; ++i) {
+    const kg_real size = angles && angles[i] ? KG_C(0.0) : KG_ABS(q[i]);
+    largest = KG_MAX(largest, size);
+  }
+  return largest > KG_C(0.0) ? largest : KG_C(1.0);
+}
+
+/* Raises the sizes (m) of the components of w in dq = S w (S: n x m) to what of each gives the sizes of the coordinates;
+ * 1 where there is none. */
+static inline void kg_raise_sizes(int n, int m, const int *angles, const kg_real *q, const kg_real *S, kg_real *sizes) {
+  const kg_real largest = kg_largest_length(n, angles, q);
+  for (int j = 0; j < m; ++j) {
+    kg_real sum = KG_C(0.0), square = KG_C(0.0);
+    for (int i = 0; i < n; ++i) {
+      const kg_real entry = KG_ABS(S[i * (ptrdiff_t)m + j]);
+      sum += entry * kg_coordinate_size(angles, largest, q, i);
+      square += entry * entry;
+    }
+    sum = square > KG_C(0.0) ? sum / square : KG_C(1.0);
+    sizes[j] = KG_MAX(sizes[j], sum);
+  }
+}
+
 /* a (n x n) <- the identity matrix */
 static inline void kg_identity(int n, kg_real *a) {
   kg_clear(n * n, a);

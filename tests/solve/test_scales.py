@@ -16,6 +16,8 @@ from trim_models import CAR, car, grain_solver
 import kanegen as kg
 from kanegen.errors import BuildError
 from kanegen.forms import AUTO, FORMS
+from kanegen.program.assemble import assemble
+from kanegen.program.options import BuildOptions
 
 ACCURACY = 1e-9
 MOST_STEPS, FIRST_STEPS = 2, 20
@@ -179,6 +181,23 @@ def test_masses_of_very_different_sizes_drop_no_row(form):
     np.testing.assert_allclose(found, [x, y, x * y], atol=1e-8)
 
 
+@pytest.mark.parametrize("form", ["pseudoinverse", "canonical"])
+@pytest.mark.parametrize(("m1", "m2"), [(1.0, 1e-33), (1e33, 1.0), (1e-33, 1.0), (1.0, 1e-20), (1e20, 1e-20)])
+def test_masses_of_any_ratio(form, m1, m2):
+    """At 1e33 rows counted as orthogonal whose product is rounding for one mass, and decides about the other one."""
+    q, u = [0.6, 0.8, 0.48], [0.8, -0.6, 0.28]
+    found = redundant(form).with_parameters(c=0.0, m1=m1, m2=m2).rhs(0.5, q, u)[1]
+    rows = sm.Matrix([[1.2, 1.6, 0], [-0.8, -0.6, 1]]).applyfunc(sm.Rational)
+    b = sm.Matrix([-2 * (u[0] ** 2 + u[1] ** 2), 2 * u[0] * u[1]]).applyfunc(sm.Rational)
+    masses = sm.diag(*map(sm.Rational, (m1, m1, m2)))
+    forces = masses * sm.Matrix([sm.sin(sm.Rational(1, 2)).n(60), -sm.Rational(9.81), 0]) + sm.Matrix(
+        [0, 0, sm.Rational(m2)]
+    )
+    system = masses.row_join(-rows.T).col_join(rows.row_join(sm.zeros(2)))
+    expected = np.array(system.LUsolve(forces.col_join(b))[:3], dtype=float)
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+
+
 @cache
 def bob() -> kg.Solver:
     """A particle on a circle of radius l, whose closure has the unit of an area, times a factor."""
@@ -317,3 +336,221 @@ def test_grain_sticks_in_any_unit(scale):
         np.testing.assert_allclose(found.q / length, [expected, expected**2 / 2], atol=ACCURACY)
         np.testing.assert_allclose(found.forces[1] / force, expected * found.forces[0] / force, atol=1e-8)
         assert not found.isolated
+
+
+def test_angles_are_the_coordinates_of_which_constraints_contain_sines():
+    """Their unit is 1. That of x in sin(x / l) is a length."""
+    t = me.dynamicsymbols._t
+    coordinates = a, b, x, y = me.dynamicsymbols("a b x y")
+    speeds = me.dynamicsymbols("u1:5")
+    N, O, l = me.ReferenceFrame("N"), me.Point("O"), sm.Symbol("l")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, speeds[2] * N.x + speeds[3] * N.y)
+    A, B = N.orientnew("A", "Axis", (a, N.z)), N.orientnew("B", "Axis", (b, N.z))
+    model = kg.Model(
+        name="angles",
+        frame=N,
+        coordinates=coordinates,
+        speeds=speeds,
+        kinematics=[q.diff(t) - u for q, u in zip(coordinates, speeds, strict=True)],
+        bodies=[
+            me.Particle("P", P, 1),
+            me.RigidBody("A", O, A, 1, (me.inertia(A, 1, 1, 1), O)),
+            me.RigidBody("B", O, B, 1, (me.inertia(B, 1, 1, 1), O)),
+        ],
+        holonomic_constraints=[x - sm.cos(2 * a - b + t), y - sm.sin(x / l)],
+        parameters={l: 2},
+    )
+    assert assemble(kg.derive(model), BuildOptions.of("reduced"))[0].angles == (True, True, False, False)
+
+
+# -- projections ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e-6, 1e-3, 1.0, 1e6])
+@pytest.mark.parametrize("factor", [1e-12, 1.0, 1e12])
+def test_projection_in_any_unit(length, factor):
+    """Residuals below 1e-13, in whatever unit, were not corrected: at 1e-6 m, in square meters, none was."""
+    solver = bob().with_parameters(l=length, factor=factor).with_stabilization(kg.Projection())
+    start = [0.6 * length, -0.8 * length], [0.0, 0.0]
+    found = solver.integrate((0.0, 3.0 * length**0.5), *start, rtol=1e-6, atol=1e-10 * length)
+    np.testing.assert_allclose(np.hypot(*found.q.T), length, rtol=1e-13)
+    np.testing.assert_allclose((found.q * found.u).sum(axis=1), 0.0, atol=1e-13 * length**1.5)
+
+
+@pytest.mark.parametrize("form", ["auto", "pseudoinverse"])
+@pytest.mark.parametrize("scale", [SCALES[0], SCALES[4], SCALES[7], SCALES[10], SCALES[14]], ids=str)
+def test_projected_motion_in_other_units(form, scale):
+    """The slider-crank has angles beside a length, which may be 1e-9 m."""
+    scaled, end = projected_slider_crank(form)
+    np.testing.assert_allclose(scaled.end(scale), end, rtol=0.0, atol=ACCURACY)
+
+
+@cache
+def projected_slider_crank(form: str) -> tuple[ScaledRun, np.ndarray]:
+    solver = kg.build(model_of("slider_crank"), form=form, stabilization=kg.Projection())
+    scaled = ScaledRun(solver, "slider_crank")
+    return scaled, scaled.end(Scale({}))
+
+
+@pytest.mark.parametrize("form", ["auto", "pseudoinverse"])
+@pytest.mark.parametrize("amplitude", [1e-12, 1e-9, 1e-3])
+def test_projection_of_small_motions_of_large_parts(form, amplitude):
+    """Coordinates of 1 nm beside a bar of 1 m: residuals are rounding of 1 m, which no correction removes."""
+    t = me.dynamicsymbols._t
+    x, y, u, v = me.dynamicsymbols("x y u v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + (y - 1) * N.y)
+    P.set_vel(N, u * N.x + v * N.y)
+    model = kg.Model(
+        name="small",
+        frame=N,
+        coordinates=[x, y],
+        speeds=[u, v],
+        kinematics=[x.diff(t) - u, y.diff(t) - v],
+        bodies=[me.Particle("P", P, 1)],
+        gravity=-9.81 * N.y,
+        holonomic_constraints=[sm.sqrt((sm.Rational(1, 10) + x) ** 2 + (y - 1) ** 2) - sm.sqrt(sm.Rational(101, 100))],
+        loads=[(P, 0.981 * N.x)],
+    )
+    solver = kg.build(model, form=form, stabilization=kg.Projection())
+    q, u0 = solver.make_consistent(0.0, [amplitude, 0.1 * amplitude], [0.0, 0.0])
+    found = solver.integrate((0.0, 2.0), q, u0, rtol=1e-9, atol=1e-9 * amplitude, start_tolerance=None)
+    assert found.success
+    assert np.abs(found.q).max() < 3.0 * amplitude
+
+
+def test_projection_compares_residuals_with_their_own_coordinates():
+    """The closure of the bicycle contains small angles: it was compared with the 300 rad by which its wheels turn."""
+    start = initial("whipple_bicycle")
+    solver = kg.build(model_of("whipple_bicycle"), stabilization=kg.Projection())
+    found = solver.integrate((0.0, 20.0), start["q"], start["u"], rtol=1e-6, atol=1e-6)
+    residuals = [solver.residuals(*state) for state in zip(found.t, found.q, found.u, strict=True)]
+    assert max(np.abs(positions).max() for positions, _ in residuals) < 1e-13
+    assert max(np.abs(speeds).max() for _, speeds in residuals) < 1e-13
+
+
+def test_projection_with_large_corrections_ends_at_rounding():
+    """Directions of the first correction, of 6e-3, made the next ones converge slowly."""
+    w = me.dynamicsymbols("w1:4")
+    q = me.dynamicsymbols("e0:4")
+    N, B, O = me.ReferenceFrame("N"), me.ReferenceFrame("B"), me.Point("O")
+    O.set_vel(N, 0)
+    B.orient_quaternion(N, q)
+    B.set_ang_vel(N, sum((wi * axis for wi, axis in zip(w, B, strict=True)), me.Vector(0)))
+    E = sm.Matrix([[-q[1], -q[2], -q[3]], [q[0], -q[3], q[2]], [q[3], q[0], -q[1]], [-q[2], q[1], q[0]]])
+    rates = E * sm.Matrix(w) / 2
+    model = kg.Model(
+        name="tumbling",
+        frame=N,
+        coordinates=q,
+        speeds=w,
+        kinematics=[x.diff() - rate for x, rate in zip(q, rates, strict=True)],
+        bodies=[me.RigidBody("B", O, B, 1, (me.inertia(B, 1, 2, 3), O))],
+        holonomic_constraints=[sum(x**2 for x in q) - 1],
+    )
+    solver = kg.build(model, stabilization=kg.Projection())
+    found = solver.integrate((0.0, 20.0), [1.0, 0.0, 0.0, 0.0], [0.4, 2.0, 0.3], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose((found.q**2).sum(axis=1), 1.0, rtol=0.0, atol=2e-13)
+
+
+# -- positions along a path, and consistent positions ------------------------------------------------------------
+
+
+@cache
+def rods() -> kg.Solver:
+    """A crank of length l and a rod of length 2 l, the end of which slides along x."""
+    t = me.dynamicsymbols._t
+    l, force = sm.Symbol("l"), me.dynamicsymbols("force")
+    coordinates = a, b, x = me.dynamicsymbols("a b x")
+    speeds = me.dynamicsymbols("u1:4")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, speeds[2] * N.x)
+    A, B = N.orientnew("A", "Axis", (a, N.z)), N.orientnew("B", "Axis", (b, N.z))
+    return kg.build(
+        kg.Model(
+            name="rods",
+            frame=N,
+            coordinates=coordinates,
+            speeds=speeds,
+            kinematics=[q.diff(t) - u for q, u in zip(coordinates, speeds, strict=True)],
+            bodies=[
+                me.RigidBody("A", O, A, 1, (me.inertia(A, 0, 0, l**2 / 3), O)),
+                me.RigidBody("B", O, B, 1, (me.inertia(B, 0, 0, l**2 / 3), O)),
+                me.Particle("P", P, 1),
+            ],
+            loads=[(P, force * N.x)],
+            inputs=[force],
+            holonomic_constraints=[l * (sm.cos(a) + 2 * sm.cos(b)) - x, sm.sin(a) + 2 * sm.sin(b)],
+            parameters={l: 1},
+        ),
+        functions="all",
+    )
+
+
+LENGTHS = (1e-9, 1e-6, 1e-3, 1.0, 1e3, 1e6)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_a_mechanism_follows_its_slider_in_any_unit(length):
+    """At 1e-9 m it was said to have no position; the angles have another unit than x, which is prescribed."""
+    times = np.linspace(0.0, 2.0, 11)
+    path = {"x": length * (2.2 + 0.3 * sm.cos(me.dynamicsymbols._t))}
+    found = rods().with_parameters(l=length).inverse_dynamics(path, times, q0={"a": 1.0, "b": -0.4})
+    x = 2.2 + 0.3 * np.cos(times)
+    np.testing.assert_allclose(np.cos(found.q[:, 0]), (x**2 - 3.0) / (2.0 * x), rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose(found.u[:, 2] / length, -0.3 * np.sin(times), rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose((np.cos(found.q[:, :2]) * found.u[:, :2]) @ [1.0, 2.0], 0.0, rtol=0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("times", [np.linspace(0.0, 3.0, 31), np.array([0.0, 1.5, 3.0])], ids=len)
+def test_a_position_from_a_rough_guess_in_any_unit(length, times):
+    """It was refused from 1e3 m on, and 6e-8 off at 1e-9 m: corrections were compared with numbers without units."""
+    path = {"x": 0.8 * length * sm.sin(me.dynamicsymbols._t)}
+    driven = driven_bob().with_parameters(l=length)
+    found = driven.inverse_dynamics(path, times, q0={"y": -2.0 * length})
+    expected = -np.sqrt(1.0 - (0.8 * np.sin(times)) ** 2)
+    np.testing.assert_allclose(found.q[:, 1] / length, expected, rtol=0.0, atol=1e-14)
+
+
+@cache
+def driven_bob() -> kg.Solver:
+    """A particle on a circle of radius l, driven by a force along x."""
+    t = me.dynamicsymbols._t
+    l, force = sm.Symbol("l"), me.dynamicsymbols("force")
+    x, y, u, v = me.dynamicsymbols("x y u v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, u * N.x + v * N.y)
+    return kg.build(
+        kg.Model(
+            name="driven_bob",
+            frame=N,
+            coordinates=[x, y],
+            speeds=[u, v],
+            kinematics=[x.diff(t) - u, y.diff(t) - v],
+            bodies=[me.Particle("P", P, 1)],
+            loads=[(P, force * N.x)],
+            inputs=[force],
+            holonomic_constraints=[x**2 + y**2 - l**2],
+            parameters={l: 1},
+        ),
+        functions="all",
+    )
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("error", [1e-5, 0.1])
+def test_consistent_positions_with_angles_beside_a_length(length, error):
+    """A slider was left 1e-5 of 1e-9 m off, which was compared with the angles."""
+    angle = np.arcsin(np.sin(1.0) / 2.0)
+    x = np.cos(1.0) + 2.0 * np.cos(angle)
+    solver = rods().with_parameters(l=length)
+    q, _ = solver.make_consistent(0.0, [1.0, -angle, x * (1.0 + error) * length], [0.0, 0.0, 0.0], fixed=["a"])
+    np.testing.assert_allclose(q, [1.0, -angle, x * length], rtol=1e-13)

@@ -7,6 +7,7 @@ natural metric: that of the kinetic energy for the first n_u components.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from kanegen.derivation.equations import Equations
@@ -57,6 +58,30 @@ def velocity_level(f: Functions) -> Fragment:
     e = f.equations
     bound = (*e.constraints.holonomic, *e.constraints.nonholonomic)
     return f.fragment().rows([[*row.J, psi] for row, psi in zip(bound, e.velocities.nodes, strict=True)])
+
+
+def angles(f: Functions) -> tuple[bool, ...]:
+    """Return for every coordinate whether it is an angle: a sine or cosine in the constraints on positions takes it.
+
+    The unit of an angle is 1, whatever its value. That of any other coordinate is unknown: its value tells its size.
+    """
+    q = f.equations.system.q
+    found: set[Node] = set()
+    for node in reachable(f.equations.positions.nodes):
+        if node.op in {"sin", "cos", "tan"}:
+            found.update(_summands(node.args[0]))
+    return tuple(x in found for x in q)
+
+
+def _summands(node: Node) -> Iterator[Node]:
+    """Yield the terms of a sum, without signs and numeric factors."""
+    if node.op in {"add", "sub", "neg"}:
+        for part in node.args:
+            yield from _summands(part)
+    elif node.op == "mul" and any(part.op == "const" for part in node.args):
+        yield from (part for part in node.args if part.op != "const")
+    else:
+        yield node
 
 
 def _directions(f: Functions) -> list[list[Node]]:

@@ -117,6 +117,7 @@ static const kg_model model = {
     /* switches     */ NULL,
     /* n_tables     */ 0,
     /* tables       */ NULL,
+    /* angles       */ NULL,
 };
 
 const kg_model *kg_get_model(void)
