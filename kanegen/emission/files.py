@@ -214,10 +214,10 @@ class ProjectFiles:
     def code(self) -> dict[str, str]:
         """The typed interface and its implementation."""
         context = self.context
-        kernel = render("kernel.c.jinja", **context)
+        kernel = render("kernel/kernel.c.jinja", **context)
         return {
             f"{self.stem}.h": render("interface/model.h.jinja", **context),
-            f"{self.stem}_table.h": render("kernel.h.jinja", **context),
+            f"{self.stem}_table.h": render("kernel/kernel.h.jinja", **context),
             f"{self.stem}.c": render("interface/model.c.jinja", **context, kernel=kernel),
         }
 
