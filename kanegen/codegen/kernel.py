@@ -77,6 +77,7 @@ def lowered_context(
         "n_g": len(symbols.gains),
         "n_c": program.n_constants,
         "headers": [f"{stem(program.name)}.h", *runtime_includes(program)],
+        "runtime_folder": "",
         "table_guard": "",
         "defines": (),
         "entries": functions,

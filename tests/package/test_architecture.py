@@ -38,8 +38,10 @@ N, O = ReferenceFrame("N"), Point("O")
 P = O.locatenew("P", x*N.x)
 O.set_vel(N, 0)
 P.set_vel(N, v*N.x)
-model = kg.Model(name="spring", frame=N, coordinates=[x], speeds=[v], kinematics=[v - x.diff(t)], bodies=[Particle("p", P, 1)],
-                 loads=[(P, -x**3*N.x)])
+model = kg.Model(
+    name="spring", frame=N, coordinates=[x], speeds=[v], kinematics=[v - x.diff(t)],
+    bodies=[Particle("p", P, 1)], loads=[(P, -x**3*N.x)],
+)
 kg.emit(model, "spring", method="heun3", values={"x": 1.0, "v": 0.0})
 """
 
