@@ -29,6 +29,7 @@ from kanegen.cli.arguments import (
 )
 from kanegen.emission.methods import STEP_METHODS
 from kanegen.emission.options import ITERATIONS, MATHS
+from kanegen.emission.programs import ALL, DEFAULT, PROGRAMS
 from kanegen.emission.targets import TARGETS, C, emit_for
 from kanegen.errors import VerificationError
 from kanegen.precision import PRECISIONS
@@ -86,6 +87,12 @@ def build(file: ModelFile, **options: Any) -> None:
     "--iterations", type=int, default=ITERATIONS, show_default=True, help="For the contact impulses of a step."
 )
 @click.option("--single-header", is_flag=True, help="Write one file, NAME.h.")
+@click.option(
+    "--programs",
+    default=",".join(DEFAULT),
+    show_default=True,
+    help=f"Separated by commas: {'; '.join(f'{name} {what}' for name, what in PROGRAMS.items())}; or all.",
+)
 def emit(
     file: ModelFile,
     directory: Path,
@@ -93,15 +100,17 @@ def emit(
     start: dict[str, Any],
     inputs: dict[str, Any],
     kind: str,
+    programs: str,
     **options: Any,
 ) -> None:
-    """Write a project in C to DIRECTORY: the model with a typed interface, an example program, a Python package.
+    """Write a project in C to DIRECTORY: the model with a typed interface, an example program and a self-test.
 
     With --target, write functions for another program instead. Parameters, start and inputs are those of the model, of
     INITIAL in the file, and of the options.
     """
     values = {**file.named_values(), **parameters, **start, **inputs}
-    emit_for(kind, file.model, directory, values=values, **options)
+    asked = programs if programs == ALL else tuple(name.strip() for name in programs.split(",") if name.strip())
+    emit_for(kind, file.model, directory, values=values, programs=asked, **options)
     for path in sorted(item for item in directory.rglob("*") if item.is_file()):
         print_line(f"{path}  ({path.stat().st_size} bytes)")
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import chain
 
 from kanegen._version import __version__
-from kanegen.codegen.functions import Calls, body, entries
+from kanegen.codegen.functions import Entry, entries, prepare_body, user_names
 from kanegen.codegen.sources import Sources, render, runtime_headers
 from kanegen.codegen.text import comment, stem
 from kanegen.errors import BuildError
@@ -14,12 +13,13 @@ from kanegen.graph.derivatives import reachable
 from kanegen.graph.functions import Spline
 from kanegen.precision import DOUBLE
 from kanegen.program.kernels import KERNELS
-from kanegen.program.passes.schedule import schedule_constants
+from kanegen.program.passes.lowered import LoweredProgram, UserSpline, lowered_program
+from kanegen.program.passes.stored import PROGRAM_FILE, program_text
 from kanegen.program.records import Call, Program
 
 
 def emit_sources(program: Program, *, digest: str, options_text: str = "") -> Sources:
-    """The sources of a program: kernel, header and the runtime headers.
+    """The sources of a program: kernel, header, the runtime headers, and the lowered program for other printers.
 
     Parameters
     ----------
@@ -35,28 +35,39 @@ def emit_sources(program: Program, *, digest: str, options_text: str = "") -> So
     BuildError
         For numbers or names that C cannot represent.
     """
-    name = stem(program.name)
-    context = kernel_context(program, digest=digest, options_text=options_text)
+    name, lowered = stem(program.name), lowered_in_range(program)
+    context = lowered_context(lowered, digest=digest, options_text=options_text)
     files = {
-        f"{name}.c": render("kernel.c.jinja", **context),
-        f"{name}.h": render("kernel.h.jinja", **context),
+        PROGRAM_FILE: program_text(lowered),
+        f"{name}.c": render("kernel/kernel.c.jinja", **context),
+        f"{name}.h": render("kernel/kernel.h.jinja", **context),
         **runtime_headers(),
     }
     return Sources(name, digest, files)
 
 
 def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[str, object]:
-    """The variables of the templates for one model."""
+    """The variables of the templates for one model. Raises `BuildError` for numbers that C cannot represent."""
+    return lowered_context(lowered_in_range(program), digest=digest, options_text=options_text)
+
+
+def lowered_in_range(program: Program) -> LoweredProgram:
+    """The lowered program. Raises `BuildError` for numbers that C cannot represent."""
     _require_range(program)
+    return lowered_program(program)
+
+
+def lowered_context(
+    program: LoweredProgram, *, digest: str, options_text: str, functions: tuple[Entry, ...] | None = None
+) -> dict[str, object]:
+    """The variables of the templates for a lowered program; ``functions``: its C functions, where they are known."""
     symbols = program.symbols
-    users = _user_functions(program)
-    functions = entries(program, users)
+    functions = entries(program) if functions is None else functions
     public = " ".join(function.name for function in program.functions if not function.internal)
     return {
         "version": __version__,
         "model": program.name,
         "stem": stem(program.name),
-        "precision": program.precision.name,
         "digest": digest,
         "options": comment(f"{options_text}; functions {public}" if options_text else f"functions {public}"),
         "legends": _legends(program),
@@ -64,10 +75,9 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
         "symbols": symbols,
         "n_p": len(symbols.parameters),
         "n_g": len(symbols.gains),
-        "n_c": len(program.constants),
-        "user_functions": [(name, payload) for payload, name in users.items() if not isinstance(payload, Spline)],
-        "splines": [(name, payload) for payload, name in users.items() if isinstance(payload, Spline)],
-        "headers": _headers(program, users),
+        "n_c": program.n_constants,
+        "headers": [f"{stem(program.name)}.h", *runtime_includes(program)],
+        "runtime_folder": "",
         "table_guard": "",
         "defines": (),
         "entries": functions,
@@ -80,16 +90,31 @@ def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[
         "levels": list(dict.fromkeys(switch.levels for switch in program.switches if switch.levels)),
         "n_work": max((entry.work for entry in functions), default=0),
         "has_parts": any(entry.parts for entry in functions),
-        "prepare": body(schedule_constants(program), Calls(users, {}, {}), (), program.precision),
+        "prepare": prepare_body(program),
+        **users_context(program),
     }
 
 
-def _headers(program: Program, users: Mapping[object, str]) -> list[str]:
-    """The headers of a kernel: its own, and those of the runtime functions it calls, to shorten the compilation."""
-    calls = {step.kernel for f in program.functions for step in f.steps if isinstance(step, Call)}
-    splines = any(isinstance(payload, Spline) for payload in users)
-    of_kernels = sorted({KERNELS[kernel].header for kernel in calls})
-    return [f"{stem(program.name)}.h", *of_kernels, "kg_sincos.h", *(["kg_spline.h"] if splines else [])]
+def users_context(program: LoweredProgram) -> dict[str, object]:
+    """The variables of the templates for the functions and splines of the user, in the order of their first calls."""
+    users = [(name, program.users[payload]) for payload, name in user_names(program).items()]
+    return {
+        "precision": program.precision.name,
+        "user_functions": [(name, user) for name, user in users if not isinstance(user, UserSpline)],
+        "splines": [(name, user) for name, user in users if isinstance(user, UserSpline)],
+    }
+
+
+def runtime_includes(program: LoweredProgram) -> list[str]:
+    """The headers of the runtime functions that a kernel calls, and no others, to shorten the compilation."""
+    splines = any(isinstance(user, UserSpline) for user in program.users.values())
+    return [*headers_of_kernels(program), "kg_sincos.h", *(["kg_spline.h"] if splines else [])]
+
+
+def headers_of_kernels(program: LoweredProgram) -> list[str]:
+    """The headers of the runtime kernels that a program calls."""
+    calls = {s.kernel for function in program.functions for s in function.code.statements if isinstance(s, Call)}
+    return sorted({KERNELS[kernel].header for kernel in calls})
 
 
 def _require_range(program: Program) -> None:
@@ -110,16 +135,9 @@ def _require_range(program: Program) -> None:
         raise BuildError(program.precision.refusal(f"the model has constants beyond its precision ({text})"))
 
 
-def _user_functions(program: Program) -> dict[object, str]:
-    """The C names of the user's functions and splines that a program calls, in the order of the first calls."""
-    nodes = reachable(root for function in program.functions for root in function.roots)
-    called = dict.fromkeys(node.payload for node in nodes if node.op == "call")
-    return {f: f"user_{'spline' if isinstance(f, Spline) else 'function'}_{k}" for k, f in enumerate(called)}
-
-
-def _memory(program: Program) -> str:
+def _memory(program: LoweredProgram) -> str:
     """A sentence on the layout of the array p."""
-    n_p, n_g, n_c = len(program.symbols.parameters), len(program.symbols.gains), len(program.constants)
+    n_p, n_g, n_c = len(program.symbols.parameters), len(program.symbols.gains), program.n_constants
     parts = [f"p ({_counted(n_p, 'parameter')})"]
     parts += [f"g ({_counted(n_g, 'gain')}, from p[{n_p}])"] if n_g else []
     parts += [f"c ({_counted(n_c, 'constant')} computed by prepare, from p[{n_p + n_g}])"] if n_c else []
@@ -130,7 +148,7 @@ def _counted(n: int, noun: str) -> str:
     return f"{n} {noun}{'s' * (n != 1)}"
 
 
-def _legends(program: Program) -> list[tuple[str, str, tuple[str, ...]]]:
+def _legends(program: LoweredProgram) -> list[tuple[str, str, tuple[str, ...]]]:
     symbols = program.symbols
     arrays = [
         ("q", "coordinates", symbols.coordinates),

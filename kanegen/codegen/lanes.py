@@ -1,21 +1,29 @@
 """The functions of a kernel on vector lanes, for evaluation at many states (templates/batch/kg_lanes.h).
 
-They are derived from the text of the kernel, because a model from the cache has no program any more, and models that
-are never evaluated in batches need no further text. Only a few statements differ: guards and checks note the lanes that
-they refuse, and functions return these lanes instead of a status.
+Only a few statements differ from those of the kernel: guards and checks note the lanes that they refuse, and functions
+return these lanes instead of a status. Models that are never evaluated in batches need no such text: it is printed when
+it is needed, from the lowered program among the sources.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Final
 
 from kanegen._version import __version__
+from kanegen.codegen.functions import Entry, entries, identifiers, prepare_body, user_names
+from kanegen.codegen.kernel import users_context
 from kanegen.codegen.methods.files import METHODS
+from kanegen.codegen.printer import Printer
 from kanegen.codegen.sources import Sources, include_closure, render, runtime_headers
-from kanegen.codegen.text import string
+from kanegen.codegen.writer import Writer
 from kanegen.errors import BuildError
+from kanegen.program.passes.code import Code, Evaluate, Part
+from kanegen.program.passes.lower import Value
+from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram, UserSpline
+from kanegen.program.passes.stored import PROGRAM_FILE, read_program
+from kanegen.program.records import Call, Check, Guard
 from kanegen.resources import template_folder
 
 FOLDER: Final = "batch"
@@ -31,86 +39,30 @@ _SCHEDULED_LINES: Final = 500
 Measured with gcc 12: 3 to 9 % less time for functions of 50 to 400 lines, 7 % more for one of 640 lines.
 """
 
-_FUNCTION = re.compile(
-    r"^static (KG_APART )?(?:int|void) (\w+)\((kg_real \*p|KG_ARGUMENTS[^)]*)\)\n\{\n(.*?)^\}", re.DOTALL | re.MULTILINE
-)
-_USER = re.compile(r"^/\* User (?:function|spline): .*?(?=^/\* Computes the constants c)", re.DOTALL | re.MULTILINE)
-_USER_FUNCTION = re.compile(r"^static kg_real (user_\w+)\(([^)]*)\)$", re.MULTILINE)
-_TABLE = re.compile(r'^    \{"((?:[^"\\]|\\.)*)", (-?\d+), (\d+), \d+, (\w+)\},$', re.MULTILINE)
-_SIZE = re.compile(r"^    /\* (n_\w+) +\*/ (\d+),$", re.MULTILINE)
 
-_STATEMENTS: Final = (
-    (re.compile(r"^( *)if \(!\((.*)\)\) \{ return .*; \}$", re.MULTILINE), r"\1KG_REQUIRE(\2);"),
-    (re.compile(r"^( *)result = \((.*)\) \? result : KG_SINGULAR;$", re.MULTILINE), r"\1KG_REQUIRE(\2);"),
-    (re.compile(r"^ *int result = KG_OK;\n", re.MULTILINE), ""),
-    (re.compile(r"^ *return (?:result|KG_OK);\n", re.MULTILINE), ""),
-    (re.compile(r"^( *)(evaluate_\w+_part_\d+\()", re.MULTILINE), r"\1redo |= \2"),
-    (re.compile(r"!\("), "~("),
-    (re.compile(r"\|\|"), "|"),
-)
-"""Statements of the scalar kernel and what they become: masks have no `!` and `||` in C."""
+class LanePrinter(Printer):
+    """Prints conditions as masks, which have no ``!`` and ``||`` in C."""
 
-_CALLS = re.compile(r"\b(evaluate_\w+)\(t, q, u, r, p")
-_KERNEL_CALL = re.compile(r"^ *KG_CALL\(result, kg_", re.MULTILINE)
+    negation, either = "~", "|"
 
 
-class LaneFunction(NamedTuple):
-    """A function on lanes: its attributes, name, arguments and statements in C."""
+class LaneWriter(Writer):
+    """Writes statements on lanes: guards, checks and parts note the lanes without a result."""
 
-    attributes: str
-    identifier: str
-    arguments: str
-    body: str
+    printer = LanePrinter
 
+    def passes_arguments(self, code: Code) -> bool:
+        """Whether the function calls others with all its arguments: it does not call the fallbacks of guards."""
+        return any(isinstance(statement, Evaluate | Part) for statement in code.statements)
 
-class _Public(NamedTuple):
-    """An entry in the table of the public functions of a kernel."""
+    def _guard(self, guard: Guard[Value], holds: str) -> list[str]:
+        return [*self._reason("Valid where", guard.reason), f"KG_REQUIRE({holds});"]
 
-    size: int
-    identifier: str
+    def _check(self, check: Check[Value], holds: str) -> list[str]:
+        return [*self._reason("Singular unless", check.reason), f"KG_REQUIRE({holds});"]
 
-    @classmethod
-    def of(cls, rows: str, columns: str, identifier: str) -> _Public:
-        return cls(abs(int(rows)) * max(int(columns), 1), identifier)  # -1 rows: a scalar; 0 columns: a vector
-
-
-@dataclass(frozen=True)
-class _Kernel:
-    """The functions of a kernel by C identifier, its public functions by name, and its sizes."""
-
-    functions: dict[str, LaneFunction]
-    public: dict[str, _Public]
-    sizes: dict[str, int]
-
-    @classmethod
-    def read(cls, text: str) -> _Kernel:
-        found = (_on_lanes(match) for match in _FUNCTION.finditer(text))
-        public = {name: _Public.of(*entry) for name, *entry in _TABLE.findall(text)}
-        sizes = {name: int(size) for name, size in _SIZE.findall(text)}
-        return cls({function.identifier: function for function in found}, public, sizes)
-
-    def sizes_of(self, function: _Public) -> dict[str, int]:
-        """The sizes that kg_batch.h needs: arguments, results, and a bound of the number of varied parameters."""
-        n = self.sizes
-        arguments = {"Q": n["n_q"], "U": n["n_u"], "R": n["n_r"] + n["n_hidden"]}
-        return {**arguments, "PARAMETERS": n["n_p"], "OUT": function.size}
-
-    def needed_by(self, identifier: str) -> list[LaneFunction]:
-        """The function after those that it calls; none if one of them calls a runtime kernel with pivots."""
-        result: dict[str, LaneFunction] = {}
-        if not self._collect(identifier, result):
-            return []
-        return list(result.values())
-
-    def _collect(self, identifier: str, result: dict[str, LaneFunction]) -> bool:
-        function = self.functions[identifier]
-        if _KERNEL_CALL.search(function.body):
-            return False
-        called = dict.fromkeys(_CALLS.findall(function.body))
-        if not all(name in result or self._collect(name, result) for name in called):
-            return False
-        result[identifier] = function
-        return True
+    def _part(self, part: Part) -> list[str]:
+        return [f"redo |= {line}" for line in super()._part(part)]
 
 
 def batch_sources(sources: Sources, name: str) -> dict[str, str]:
@@ -119,62 +71,98 @@ def batch_sources(sources: Sources, name: str) -> dict[str, str]:
     Functions that need a linear solver with pivots, as the general form of constrained equations, have no form on
     lanes: their file evaluates them row by row. Raises `BuildError` for a function that the kernel lacks.
     """
-    kernel = _Kernel.read(text := sources.text(sources.kernel))
-    public = kernel.public.get(string(name)[1:-1])
-    if public is None:
+    program = read_program(sources.text(PROGRAM_FILE))
+    if name not in {function.name for function in program.functions if not function.internal}:
         raise BuildError(f"the kernel {sources.kernel!r} has no function {name!r}")
-    functions = kernel.needed_by(public.identifier)
+    function = program.function(name)
+    needed = _on_lanes(program, function)
+    functions = entries(program, needed, LaneWriter)
+    symbols = program.symbols
     main = render(
         f"{FOLDER}/batch.c.jinja",
         name=name,
-        functions=[kernel.functions["prepare"], *functions] if functions else [],
-        evaluate=public.identifier if functions else "",
-        numbers=kernel.sizes_of(public),
-        scheduled=all(function.body.count("\n") < _SCHEDULED_LINES for function in functions),
-        **_shared(sources, text if functions else ""),
+        evaluate=identifiers(program)[name] if needed else "",
+        numbers={
+            "Q": len(symbols.coordinates),
+            "U": len(symbols.speeds),
+            "R": len(symbols.inputs) + len(symbols.hidden),
+            "PARAMETERS": len(symbols.parameters),
+            "OUT": prod(function.shape),
+        },
+        scheduled=all(_lines(entry) < _SCHEDULED_LINES for entry in functions),
+        prepares=bool(needed),
+        **_shared(sources, program, functions),
     )
     return _with_headers(sources, {BATCH_FILE: main, **_headers("kg_batch.h", "kg_rows.h", "kg_lanes.h")})
 
 
-def many_sources(
-    sources: Sources, sizes: tuple[int, int, int, int], name: str, method: str, quantity: str = ""
-) -> dict[str, str] | None:
+def many_sources(sources: Sources, name: str, method: str, quantity: str = "") -> dict[str, str] | None:
     """The files of the integration of many motions, `MANY_FILE` and headers, by name.
 
-    None for a right-hand side ``name`` that has no form on lanes. ``sizes``: the numbers of coordinates, speeds, states
-    and all inputs. ``quantity``: a function that is reduced; evaluated row by row if it has no form on lanes.
+    None for a right-hand side ``name`` that has no form on lanes. ``quantity``: a function that is reduced; evaluated
+    row by row if it has no form on lanes.
     """
-    kernel = _Kernel.read(text := sources.text(sources.kernel))
-    rhs, *others = (kernel.public[string(key)[1:-1]].identifier for key in (name, quantity) if key)
-    functions = kernel.needed_by(rhs)
+    program = read_program(sources.text(PROGRAM_FILE))
+    functions = _on_lanes(program, program.function(name))
     if not functions:
         return None
-    more = [function for other in others for function in kernel.needed_by(other)]
+    others = _on_lanes(program, program.function(quantity)) if quantity else []
+    symbols, names = program.symbols, identifiers(program)
     main = render(
         f"{FOLDER}/many.c.jinja",
         method=METHODS[method],
-        sizes=sizes,
-        functions=list(dict.fromkeys([*functions, *more])),
-        rhs=rhs,
-        quantity=others[0] if more else "",
-        switches=kernel.sizes.get("n_switches", 0),
-        **_shared(sources, text),
+        sizes={
+            "N_Q": len(symbols.coordinates),
+            "N_U": len(symbols.speeds),
+            "N_S": len(symbols.states),
+            "N": len(symbols.coordinates) + len(symbols.speeds) + len(symbols.states),
+            "N_R": len(symbols.inputs) + len(symbols.hidden),
+        },
+        rhs=names[name],
+        quantity=names[quantity] if others else "",
+        switches=bool(program.switches),
+        prepares=False,
+        **_shared(sources, program, entries(program, dict.fromkeys([*functions, *others]), LaneWriter)),
     )
     tableau = {"kg_tableaux.h": runtime_headers((method,))["kg_tableaux.h"]}
     return _with_headers(sources, {MANY_FILE: main, **_headers(*MANY_HEADERS), **tableau})
 
 
-def _shared(sources: Sources, text: str) -> dict[str, Any]:
-    """What the templates need besides functions; ``text``: of the kernel, if there are functions on lanes."""
-    user = _USER.search(text)
-    user_text = user[0] if user else ""
+def _on_lanes(program: LoweredProgram, function: LoweredFunction) -> list[LoweredFunction]:
+    """The function after those that it evaluates; none if one of them calls a runtime kernel with pivots."""
+    found: dict[LoweredFunction, None] = {}
+
+    def visit(current: LoweredFunction) -> None:
+        for statement in current.code.statements:
+            if isinstance(statement, Evaluate) and program.function(statement.function) not in found:
+                visit(program.function(statement.function))
+        found[current] = None
+
+    visit(function)
+    calls = any(isinstance(statement, Call) for f in found for statement in f.code.statements)
+    return [] if calls else list(found)
+
+
+def _lines(entry: Entry) -> int:
+    """The most lines of a C function among a function and its parts."""
+    bodies = (entry.body, *(part.body for part in entry.parts))
+    return max(sum(len(section.lines) for section in body.sections) for body in bodies)
+
+
+def _shared(sources: Sources, program: LoweredProgram, functions: Sequence[Entry]) -> dict[str, Any]:
+    """What the templates of batches and of many motions need; ``functions``: those on lanes."""
+    users = [(name, program.users[payload]) for payload, name in user_names(program).items()]
     return {
+        **users_context(program),
+        "lane_users": [(name, ("x",) if isinstance(user, UserSpline) else user.arguments) for name, user in users],
         "version": __version__,
         "model": sources.name,
         "kernel": sources.kernel,
-        "splines": "kg_spline(" in user_text,
-        "user": user_text,
-        "wrappers": [_Wrapper.of(*match) for match in _USER_FUNCTION.findall(user_text)],
+        "n_p": len(program.symbols.parameters),
+        "n_g": len(program.symbols.gains),
+        "n_c": program.n_constants,
+        "prepare": prepare_body(program, LaneWriter),
+        "functions": functions,
     }
 
 
@@ -184,21 +172,3 @@ def _headers(*names: str) -> dict[str, str]:
 
 def _with_headers(sources: Sources, files: dict[str, str]) -> dict[str, str]:
     return {**files, **include_closure(files, sources.files)}
-
-
-class _Wrapper(NamedTuple):
-    """A user function or spline: its name in C and the names of its arguments."""
-
-    name: str
-    arguments: list[str]
-
-    @classmethod
-    def of(cls, name: str, arguments: str) -> _Wrapper:
-        return cls(name, [argument.split()[-1] for argument in arguments.split(",")])
-
-
-def _on_lanes(match: re.Match[str]) -> LaneFunction:
-    attributes, identifier, arguments, body = match.groups()
-    for pattern, replacement in _STATEMENTS:
-        body = pattern.sub(replacement, body)
-    return LaneFunction(attributes or "", identifier, arguments, body.rstrip("\n"))

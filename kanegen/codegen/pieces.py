@@ -1,6 +1,6 @@
 """A kernel as several C files, which compilers translate at the same time.
 
-The pieces are made from the text of the kernel, which stays one file for every other use. Two kinds of functions can be
+They are printed from the lowered program; the kernel stays one file for every other use. Two kinds of functions can be
 in files of their own: parts of long functions (:data:`kanegen.program.passes.schedule.PART`), and those that only the
 user calls. The latter call the code for sines and cosines instead of inlining it, which would take longer to compile
 than all the rest of a small model. So do functions that are called in rare states only, where a guard does not hold;
@@ -9,11 +9,18 @@ runtime kernels that only they call are optimized for size, and compile in two f
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
+from kanegen.codegen.kernel import headers_of_kernels, lowered_context
+from kanegen.codegen.sources import render
+from kanegen.codegen.units import KERNEL, SMALL_KERNEL, Unit, units
 from kanegen.program.catalogue import spec_of
+from kanegen.program.passes.code import Evaluate
+from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram
+from kanegen.program.records import Guard
 
 LONG: Final = 100_000
 """Length of a text in characters, from which dividing it saves more time than starting another compiler takes."""
@@ -28,182 +35,147 @@ Without them, `n_link_pendulum(80)` (2026 lines) compiles in 0.25 of the time an
 compiles in 0.3 of the time, but is 3 to 5 % slower.
 """
 
-_PART: Final = "static KG_APART "
-_DEFINITION = re.compile(
-    r"^/\* [^\n]* \*/\nstatic (?:KG_APART )?(\w+ (\w+)\(KG_ARGUMENTS[^)]*\))\n\{\n.*?^\}\n", re.S | re.M
-)
-_LISTED = re.compile(r'^    \{"(.*)", -?\d+, \d+, \d+, (\w+)\},$', re.M)
-_CALLED = re.compile(r"\b(evaluate_\w+)\(t, q, u, r, p, work")
-_GUARD = re.compile(r"^  if \(.*\) \{ return evaluate_.*$", re.M)
-_KERNEL_CALL: Final = "KG_CALL(result, kg_"
-_STATIC = re.compile(r"^static (?:KG_APART )?", re.M)
-_GATHERED = re.compile(r"kg_sincos\((\d+), angle, sine, cosine\);")
-_HEADERS = re.compile(r'((?:^#include "kg_(?!sincos|spline)\w+\.h"\n)+)((?:^#include "kg_\w+\.h"\n)+)', re.M)
-_FIRST_FUNCTION: Final = "/* Computes the constants c from the parameters and gains. */\n"
-_HIDDEN: Final = """\
-#if defined(__GNUC__)
-#define KG_PIECE __attribute__((visibility("hidden")))
-#define KG_CALLED __attribute__((noinline))
-/* User functions and splines are in every file. */
-#pragma GCC diagnostic ignored "-Wunused-function"
-#pragma GCC diagnostic ignored "-Wunused-variable"
-#else
-#define KG_PIECE
-#define KG_CALLED
-#endif
 
-"""
+@dataclass(frozen=True)
+class Pieces:
+    """The texts of the C files, none if the kernel is compiled as one file, and whether it has long functions.
 
-# Of the two groups of _HEADERS, the kernels (1) come last: GCC leaves __OPTIMIZE_SIZE__ defined after pop_options.
-_FOR_SIZE: Final = """\
-\\2#if defined(__OPTIMIZE__) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC push_options
-#pragma GCC optimize("Os")
-#endif
-\\1#if defined(__OPTIMIZE__) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC pop_options
-#endif
-"""
-
-SINES, KERNEL, SMALL_KERNEL = 1300, 6500, 2200
-"""What inlined sines and cosines, the call of a runtime kernel, and that of one that is optimized for size cost to
-compile, in characters of other code."""
-
-_ANGLES: Final = 4
-"""Most angles whose sines and cosines are computed by one call: as many as the largest vector has."""
-
-
-def has_long_functions(text: str) -> bool:
-    """Whether a kernel has functions that were divided, or that are nearly as long."""
-    return _PART in text or any(body.count("\n") > LONG_FUNCTION for body in text.split("\n}\n"))
-
-
-def pieces(text: str, count: int) -> list[str]:
-    """The texts of at most ``count`` files of a kernel; the first one has what cannot be in others.
-
-    One text, the kernel itself, if it is short, or has neither parts nor functions that only the user calls.
+    Long functions were divided, or are nearly as long.
     """
-    functions = {match[2]: match for match in _DEFINITION.finditer(text)}
-    if _PART in text:
-        parts = [match for match in functions.values() if _PART in match[0]]
-        count = min(count, len(text) // LONG, len(parts))
-        return _divided(text, parts, count) if count > 1 else [text]
-    often, seldom = _evaluated_in_runs(text, {name: match[0] for name, match in functions.items()})
-    others = [match for name, match in functions.items() if name not in often | seldom]
-    length = sum(len(match[0]) for match in others)
-    # The code of a runtime kernel is compiled in every file that calls it: such functions are in the same one.
-    others.sort(key=lambda match: _KERNEL_CALL in match[0])
+
+    texts: tuple[str, ...]
+    has_long_functions: bool
+
+
+def pieces(program: LoweredProgram, digest: str, count: int) -> Pieces:
+    """A kernel in at most ``count`` files; the first one has what cannot be in others. ``digest``: of the model.
+
+    One file, the kernel itself, if it is short, or has neither parts nor functions that only the user calls.
+    """
+    all_units = units(program)
+    division = _division(program, all_units, count)
+    lines = (unit.text.count("\n") for unit in all_units)
+    is_long = any(unit.part is not None for unit in all_units) or any(n > LONG_FUNCTION for n in lines)
+    return Pieces(tuple(division.texts(digest)) if division else (), is_long)
+
+
+def _division(program: LoweredProgram, all_units: Sequence[Unit], count: int) -> Division | None:
+    parts = [unit for unit in all_units if unit.part is not None]
+    if parts:
+        count = min(count, sum(len(unit.text) for unit in all_units) // LONG, len(parts))
+        return Division(program, all_units, parts, count) if count > 1 else None
+    often, seldom = _evaluated_in_runs(program)
+    others = [unit for unit in all_units if unit.function not in often | seldom]
+    length = sum(len(unit.text) for unit in others)
     if length < SHORT:
-        return [text]
-    return _divided(text, others, min(count, 1 + length // SHORT), [functions[name][0] for name in sorted(seldom)])
+        return None
+    # The code of a runtime kernel is compiled in every file that calls it: such functions are in the same one.
+    others.sort(key=lambda unit: unit.kernels > 0)
+    return Division(program, all_units, others, min(count, 1 + length // SHORT), frozenset(seldom))
 
 
-def _evaluated_in_runs(text: str, functions: Mapping[str, str]) -> tuple[set[str], set[str]]:
-    """The C names of the functions that integrations evaluate often, and of those that they evaluate in rare states.
+def _evaluated_in_runs(program: LoweredProgram) -> tuple[set[LoweredFunction], set[LoweredFunction]]:
+    """The functions that integrations evaluate often, and of those that they evaluate in rare states.
 
     The latter are what a guard calls, without the listed functions that it calls. They are in the same file: where they
     cannot be inlined, the code before the guard becomes slower (the right-hand side of `whipple_bicycle` by 8 %).
     """
-    listed = {name: spec_of(title) for title, name in _LISTED.findall(text) if name in functions}
-    called = {name: set(_CALLED.findall(body)) & functions.keys() for name, body in functions.items()}
-    guarded = {name: called[name] & set(_CALLED.findall("".join(_GUARD.findall(functions[name])))) for name in called}
 
-    roots = [name for name, spec in listed.items() if spec is None or spec.name == "rhs" or not spec.on_request]
-    often = _reached(roots, lambda name: called[name] - guarded[name])
-    behind_guards = {other for name in often for other in guarded[name]} - listed.keys()
-    return often, _reached(behind_guards - often, lambda name: called[name] - listed.keys() - often)
+    def named(names: Iterable[str | None]) -> set[LoweredFunction]:
+        return {program.function(name) for name in names if name is not None}
+
+    functions = program.in_order_of_use()
+    listed = {function for function in functions if not function.internal}
+    evaluated = {f: named(s.function for s in f.code.statements if isinstance(s, Evaluate)) for f in functions}
+    fallbacks = {f: named(s.otherwise for s in f.code.statements if isinstance(s, Guard)) for f in functions}
+    specs = {function: spec_of(function.name) for function in listed}
+
+    roots = [f for f, spec in specs.items() if spec is None or spec.name == "rhs" or not spec.on_request]
+    often = _reached(roots, lambda function: evaluated[function])
+    behind_guards = {other for function in often for other in fallbacks[function]} - listed
+    return often, _reached(behind_guards - often, lambda f: (evaluated[f] | fallbacks[f]) - listed - often)
 
 
-def _reached(names: Iterable[str], following: Callable[[str], set[str]]) -> set[str]:
-    """These names and all that follow them."""
-    found: set[str] = set()
-    waiting = set(names)
+def _reached(
+    roots: Iterable[LoweredFunction], following: Callable[[LoweredFunction], set[LoweredFunction]]
+) -> set[LoweredFunction]:
+    """These functions and all that follow them."""
+    found: set[LoweredFunction] = set()
+    waiting = set(roots)
     while waiting:
         found |= waiting
-        waiting = {other for name in waiting for other in following(name)} - found
+        waiting = {other for function in waiting for other in following(function)} - found
     return found
 
 
-def _divided(text: str, moved: Sequence[re.Match[str]], count: int, seldom: Sequence[str] = ()) -> list[str]:
-    """A kernel in ``count`` files, among which the functions ``moved`` are distributed.
+@dataclass(frozen=True)
+class Division:
+    """A kernel in ``count`` files, among which the C functions ``moved`` are distributed; others are in the first one.
 
-    ``seldom``: the definitions in the first file that are called in rare states only.
+    ``seldom``: functions in the first file that are called in rare states only.
     """
-    start = text.index(_FIRST_FUNCTION)
-    head, main = text[:start], text[start:]
-    for match in moved:
-        main = main.replace(match[0], "", 1)
-    sines: set[int] = set()
-    for definition in seldom:
-        main = main.replace(definition, _with_called_sines(definition, sines), 1)
-    bodies = [_with_called_sines(_exposed(match[0]), sines) for match in moved]
-    called = set(_CALLED.findall("".join(bodies)))
-    needed = [match for match in _DEFINITION.finditer(main) if match[2] in called]
-    for match in needed:
-        main = main.replace(match[0], _exposed(match[0]), 1)
-    declarations = [*(f"KG_PIECE {match[1]}" for match in (*moved, *needed)), *map(_declaration, sorted(sines))]
-    head = "".join((_HIDDEN, head, *(f"{declaration};\n" for declaration in declarations), "\n"))
-    rare_calls = sum(definition.count(_KERNEL_CALL) for definition in seldom)
-    return _distributed(head, "\n".join((main, *map(_definition, sorted(sines)))), bodies, count, rare_calls)
 
+    program: LoweredProgram
+    units: Sequence[Unit]
+    moved: Sequence[Unit]
+    count: int
+    seldom: frozenset[LoweredFunction] = frozenset()
 
-def _distributed(head: str, main: str, bodies: Sequence[str], count: int, rare_calls: int) -> list[str]:
-    """Files that take about the same time to compile, each with the head; the first one has the main text.
+    def texts(self, digest: str) -> list[str]:
+        """The texts of the files."""
+        functions = tuple(unit.entry for unit in self.units if unit.part is None)
+        kernel = lowered_context(self.program, digest=digest, options_text="", functions=functions)
+        groups = self._groups(len(render("kernel/tables.c.jinja", **kernel)))
+        kernel_of_runs = any(unit.kernels for unit in groups[0] if unit.function not in self.seldom)
+        for_size = [] if kernel_of_runs else headers_of_kernels(self.program)
+        context = {
+            **kernel,
+            "declarations": [unit.prototype for unit in self.units if unit in self._shared],
+            "sines": sorted({n for unit in self.units if self._calls_sines(unit) for n in unit.called_angles}),
+            "count": len(groups),
+        }
+        return [
+            render(
+                "kernel/piece.c.jinja",
+                **context,
+                number=number,
+                definitions=list(map(self._definition, group)),
+                for_size=for_size if number == 0 else [],
+            )
+            for number, group in enumerate(groups)
+        ]
 
-    ``rare_calls``: how many calls of runtime kernels in the main text are executed in rare states only. If the first
-    file has no other ones, its kernels are optimized for size.
-    """
-    cost = float(_cost(main))
-    if main.count(_KERNEL_CALL) == rare_calls:
-        cost -= rare_calls * (KERNEL - SMALL_KERNEL)
-    share = (cost + sum(map(_cost, bodies))) / count
-    groups: list[list[str]] = [[main], *([] for _ in range(count - 1))]
-    filled, group = cost, 0
-    for body in bodies:
-        while filled >= share and group < count - 1:
-            filled, group = filled - share, group + 1
-        groups[group].append(body)
-        filled += _cost(body)
-    first, *others = ("\n".join(group) for group in groups if group)
-    head_of_first = _HEADERS.sub(_FOR_SIZE, head) if first.count(_KERNEL_CALL) == rare_calls else head
-    return [head_of_first + first, *(head + text for text in others)]
+    def _groups(self, rest: int) -> list[list[Unit]]:
+        """The functions of each file; the files take about the same time. ``rest``: length of the rest of the first."""
+        stay = [unit for unit in self.units if unit not in self._elsewhere]
+        costs = {unit: unit.cost(calls_sines=self._calls_sines(unit)) for unit in self.units}
+        filled = float(rest + sum(costs[unit] for unit in stay))
+        if not any(unit.kernels for unit in stay if unit.function not in self.seldom):
+            filled -= sum(unit.kernels for unit in stay) * (KERNEL - SMALL_KERNEL)
+        share = (filled + sum(costs[unit] for unit in self.moved)) / self.count
+        groups: list[list[Unit]] = [stay, *([] for _ in range(self.count - 1))]
+        group = 0
+        for unit in self.moved:
+            while filled >= share and group < self.count - 1:
+                filled, group = filled - share, group + 1
+            groups[group].append(unit)
+            filled += costs[unit]
+        return [group for group in groups if group]
 
+    @cached_property
+    def _elsewhere(self) -> frozenset[Unit]:
+        return frozenset(self.moved)
 
-def _cost(text: str) -> int:
-    """What a text costs to compile, in characters; one takes about 8 us with -O3."""
-    return len(text) + SINES * text.count("kg_sincos(") + KERNEL * text.count(_KERNEL_CALL)
+    @cached_property
+    def _shared(self) -> set[Unit]:
+        """The functions that other files may call."""
+        called = {name for unit in self.moved for name in unit.callees}
+        return {*self.moved, *(unit for unit in self.units if unit.name in called)}
 
+    def _calls_sines(self, unit: Unit) -> bool:
+        return unit in self._elsewhere or unit.function in self.seldom
 
-def _exposed(definition: str) -> str:
-    """The definition of a function that other files of the kernel call."""
-    return _STATIC.sub("KG_PIECE ", definition, count=1)
-
-
-def _with_called_sines(body: str, sines: set[int]) -> str:
-    """A function that calls code for sines and cosines; the numbers of angles of these calls are added to ``sines``."""
-
-    def calls(match: re.Match[str]) -> str:
-        n, found = int(match[1]), []
-        for first in range(0, n, _ANGLES):
-            angles = [f"angle[{k}]" for k in range(first, min(n, first + _ANGLES))]
-            sines.add(len(angles))
-            found.append(f"kg_sincos_of_{len(angles)}({', '.join(angles)}, sine + {first}, cosine + {first});")
-        return " ".join(found)
-
-    return _GATHERED.sub(calls, body)
-
-
-def _declaration(n: int) -> str:
-    """Of the function for n angles. They are values, because loading a vector that was just stored in parts is slow."""
-    angles = ", ".join(f"kg_real x{k}" for k in range(n))
-    return f"KG_PIECE KG_CALLED void kg_sincos_of_{n}({angles}, kg_real *sine, kg_real *cosine)"
-
-
-def _definition(n: int) -> str:
-    angles = ", ".join(f"x{k}" for k in range(n))
-    return f"""{_declaration(n)}
-{{
-  const kg_real angle[{n}] = {{{angles}}};
-  kg_sincos({n}, angle, sine, cosine);
-}}
-"""
+    def _definition(self, unit: Unit) -> str:
+        """The C code of a function. Those that other files call have external linkage."""
+        storage = "KG_PIECE " if unit in self._shared else "static "
+        return unit.definition(storage, calls_sines=self._calls_sines(unit))

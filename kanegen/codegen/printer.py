@@ -22,8 +22,10 @@ class Printer:
 
     ``functions``: the C names of user functions. ``kept``: indices of values in the array ``kept``, which is read
     unless a value has a name in ``names``. ``arrays``: the arrays that have occurred so far.
-    ``precision``: the scalar type.
+    ``precision``: the scalar type. ``negation``, ``either``: operators of conditions.
     """
+
+    negation, either = "!", "||"
 
     def __init__(
         self, functions: Mapping[object, str], kept: Mapping[Value, int], precision: Precision = DOUBLE
@@ -54,14 +56,14 @@ class Printer:
             return f"{a} {_COMPARISON[value.op]} {b}"
         if value.op in _LOGICAL:
             return f" {_LOGICAL[value.op]} ".join(f"({self.condition(x)})" for x in value.args)
-        return f"!({self.condition(value.args[0])})"
+        return f"{self.negation}({self.condition(value.args[0])})"
 
     def holds(self, value: Value) -> str:
         """Like `condition`, but also false for a number that is NaN."""
         if _is_condition(value):
             return self.condition(value)
         text = self.expression(value)
-        return f"{text} < KG_C(0.0) || {text} > KG_C(0.0)"
+        return f"{text} < KG_C(0.0) {self.either} {text} > KG_C(0.0)"
 
     def _operand(self, value: Value, at_least: int) -> str:
         text, strength = self._text(value)

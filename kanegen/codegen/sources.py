@@ -191,13 +191,15 @@ def _rendered_headers(names: tuple[str, ...]) -> dict[str, str]:
 def include_closure(files: Mapping[str, str], available: Mapping[str, str]) -> dict[str, str]:
     """The headers that C files include, directly or indirectly, and that are not among the files.
 
-    The arguments and the sorted result map names to texts. Raises `BuildError` for a header in neither argument.
+    ``files``: texts by path, ``available``: texts by name, whatever the folder in which a file expects them. The result
+    is sorted by name. Raises `BuildError` for a header in neither argument.
     """
+    own = {PurePosixPath(path).name for path in files}
     included: dict[str, str] = {}
-    waiting = [text for name, text in files.items() if name.endswith((".c", ".h"))]
+    waiting = [text for path, text in files.items() if path.endswith((".c", ".h"))]
     while waiting:
-        for name in _INCLUDE.findall(waiting.pop()):
-            if name not in files and name not in included:
+        for name in {PurePosixPath(path).name for path in _INCLUDE.findall(waiting.pop())}:
+            if name not in own and name not in included:
                 if name not in available:
                     raise BuildError(f"the generated sources lack the runtime header {name!r}")
                 included[name] = available[name]

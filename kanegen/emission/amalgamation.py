@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 
 from kanegen.codegen.sources import include_closure, runtime_headers
 
@@ -25,7 +26,7 @@ def _expanded(text: str, texts: Mapping[str, str], done: set[str]) -> str:
     """A text with the included files of the project in place of their first inclusion."""
 
     def included(match: re.Match[str]) -> str:
-        name = match[1]
+        name = PurePosixPath(match[1]).name
         if name in done:
             return ""
         done.add(name)

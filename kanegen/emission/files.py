@@ -17,6 +17,7 @@ from kanegen.emission.example import Example
 from kanegen.emission.interface import STATUSES, Interface, interface_of
 from kanegen.emission.laws import LawClock, context_of_laws
 from kanegen.emission.options import EmitOptions
+from kanegen.emission.programs import EXAMPLE, OF_STEPS, PYTHON, programs_of
 from kanegen.emission.ranges import require_range
 from kanegen.emission.step import Step, step_of
 from kanegen.emission.words import equations_in_words
@@ -29,11 +30,17 @@ PACKAGE: Final = {
 }
 """Files that build the Python package, and their templates."""
 
-PROGRAMS: Final = {"realtime": "interface/realtime_demo.c.jinja", "bench": "interface/bench.c.jinja"}
-"""Programs ``NAME_....c`` of projects with a step, and their templates; ``make realtime`` and ``make bench``."""
-
 BENCH_RESTART: Final = 10000
 """Steps after which the measured motion starts again, so that it does not leave the range of the model."""
+
+RUNTIME: Final = "runtime/"
+"""The folder of the headers of the runtime in a project."""
+
+EXAMPLES: Final = "examples/"
+"""The folder of its programs."""
+
+EXAMPLE_METHOD: Final = "rk4"
+"""The method of the example program."""
 
 TABLE: Final = "KG_TABLE"
 """The macro with which ``NAME.c`` also defines the table of its functions (``kg_model.h``)."""
@@ -43,7 +50,7 @@ TABLE: Final = "KG_TABLE"
 class ProjectFiles:
     """A project: the generated model, its options, and what the templates print.
 
-    ``notes``: sentences on what the step does not do.
+    ``notes``: sentences on what the step does not do. ``programs``: keys of :data:`.PROGRAMS`.
     """
 
     generated: Generated
@@ -55,6 +62,7 @@ class ProjectFiles:
     notes: tuple[str, ...]
     kernel: Mapping[str, Any]
     features: Features
+    programs: frozenset[str]
 
     @classmethod
     def of(
@@ -73,7 +81,10 @@ class ProjectFiles:
         ui = interface_of(generated.program, description, kernel["entries"], known, units, example.start_time, gains)
         require_range(generated.program, known, gains)
         step, notes = step_of(options, example.stabilization, ui, description)
-        return cls(generated, options, digest, example, ui, step, notes, kernel, emitted_features(description))
+        asked = () if options.single_header else options.programs
+        programs = programs_of(asked, has_step=step is not None, is_float=options.is_float, notes=notes)
+        features = emitted_features(description, step, with_python=PYTHON in programs)
+        return cls(generated, options, digest, example, ui, step, notes, kernel, features, programs)
 
     @property
     def stem(self) -> str:
@@ -106,7 +117,13 @@ class ProjectFiles:
             "default_inputs": _values(self.ui.inputs, missing=0.0),
             "defines": [*self.scalar_defines, *defines],
             "table_guard": TABLE,
-            "headers": [f"{self.stem}.h", f"{self.stem}_table.h", *self._runtime_includes()],
+            "headers": [
+                f"{self.stem}.h",
+                f"{self.stem}_table.h",
+                *(RUNTIME + name for name in self._runtime_includes()),
+            ],
+            "runtime_folder": RUNTIME,
+            "programs": self.programs,
             "is_float": self.options.is_float,
             "words": equations_in_words(self.generated.description),
             "context_bytes": self.context_bytes,
@@ -148,7 +165,7 @@ class ProjectFiles:
 
     def _runtime_includes(self) -> list[str]:
         of_kernel = list(self.kernel["headers"])[1:]
-        return list(dict.fromkeys([*of_kernel, "kg_codes.h", *self._step_includes()]))
+        return [RUNTIME + name for name in dict.fromkeys([*of_kernel, "kg_codes.h", *self._step_includes()])]
 
     def _step_includes(self) -> list[str]:
         contacts = ["kg_moreau.h"] if self.step and self.step.contacts else []
@@ -185,68 +202,67 @@ class ProjectFiles:
         return max((operation_count(f, program.constants) for f in callees), default=0)
 
     def texts(self) -> dict[str, str]:
-        """The files by relative path."""
+        """The files by relative path, but the self-test."""
         code = self.code()
         if self.options.single_header:
             return {f"{self.stem}.h": amalgamated(self.stem, code)}
         context = self.context
-        files = {
-            **code,
-            f"{self.stem}.hpp": render("interface/model.hpp.jinja", **context),
-            f"{self.stem}_example.c": render("project_example.c.jinja", **context),
-            **self._programs(),
-        }
+        files = {**code, f"{self.stem}.hpp": render("interface/model.hpp.jinja", **context), **self._examples()}
         available = runtime_headers(self.features.methods)
         headers = include_closure(files, available)
         context = {**context, "runtime": sorted(headers)}
-        files = {**files, **headers}
         files["Makefile"] = render("interface/makefile.jinja", **context)
         files["stack.awk"] = render("interface/stack.awk")
         files["README.md"] = render("project_readme.md.jinja", **context)
-        return {**files, **self._python(available, context)}
+        if PYTHON in self.programs:
+            files |= self._python(context)
+            headers |= include_closure(wrapper_files(self.features), available)
+        return {**files, **{RUNTIME + name: text for name, text in headers.items()}}
 
-    def _programs(self) -> dict[str, str]:
-        """The programs that need a step: the demo in real time and the measurement of the times of steps."""
-        templates = PROGRAMS if self.step else {}
+    def _examples(self) -> dict[str, str]:
+        """The example program, the demo in real time and the measurement of the times of steps."""
         context = {**self.context, "restart": BENCH_RESTART}
-        return {f"{self.stem}_{name}.c": render(template, **context) for name, template in templates.items()}
+        templates = {EXAMPLE: "project_example.c.jinja", **OF_STEPS}
+        return {
+            f"{EXAMPLES}{self.stem}_{name}.c": render(template, **context)
+            for name, template in templates.items()
+            if name in self.programs
+        }
 
     def code(self) -> dict[str, str]:
         """The typed interface and its implementation."""
         context = self.context
-        kernel = render("kernel.c.jinja", **context)
+        kernel = render("kernel/kernel.c.jinja", **context)
         return {
             f"{self.stem}.h": render("interface/model.h.jinja", **context),
-            f"{self.stem}_table.h": render("kernel.h.jinja", **context),
+            f"{self.stem}_table.h": render("kernel/kernel.h.jinja", **context),
             f"{self.stem}.c": render("interface/model.c.jinja", **context, kernel=kernel),
         }
 
-    def _python(self, available: Mapping[str, str], context: Mapping[str, Any]) -> dict[str, str]:
-        """The Python package, which computes in double precision; none for float."""
-        if self.options.is_float:
-            return {}
-        wrapper = wrapper_files(self.features)
-        files = include_closure(wrapper, available)
-        files.update({name: render(template, **context) for name, template in PACKAGE.items()})
-        files.update({f"{self.package}/{name}": text for name, text in wrapper.items()})
-        files[f"{self.package}/__init__.py"] = render("project_init.py.jinja", **context)
-        return files
+    def _python(self, context: Mapping[str, Any]) -> dict[str, str]:
+        """The Python package without the headers that it includes."""
+        return {
+            **{name: render(template, **context) for name, template in PACKAGE.items()},
+            **{f"{self.package}/{name}": text for name, text in wrapper_files(self.features).items()},
+            f"{self.package}/__init__.py": render("project_init.py.jinja", **context),
+        }
 
 
 def _values(variables: Any, missing: float = float("nan")) -> list[float]:
     return [missing if variable.value is None else variable.value for variable in variables]
 
 
-def emitted_features(description: Description) -> Features:
-    """The features of a standalone project: all for which the model has the functions."""
+def emitted_features(description: Description, step: Step | None, *, with_python: bool) -> Features:
+    """The features of a standalone project: all for which the model has the functions, and the methods that it uses."""
     available = set(description.functions)
     events = bool({"gaps", "events"} & available)
     # In models with contacts or events, difference quotients replace Jacobians that were not compiled.
     implicit = events or "jacobian_q" in available
+    used = {EXAMPLE_METHOD, step.name if step else EXAMPLE_METHOD}
     return Features(
         events=events,
         impulses="impulses" in available,
         inverse=bool(description.path_controls)
         and {"control_forces", "kinematics", description.mass, "P"} <= available,
-        methods=tuple(name for name in EMITTED if implicit or name not in IMPLICIT),
+        methods=tuple(name for name in EMITTED if name in used or (with_python and (implicit or name not in IMPLICIT))),
     )

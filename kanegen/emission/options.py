@@ -13,6 +13,7 @@ from kanegen.codegen.methods.table import ADAPTIVE
 from kanegen.codegen.text import LONGEST_STEM, stem
 from kanegen.emission.methods import AUTO, NONE, STEP_METHODS
 from kanegen.emission.names import identifier
+from kanegen.emission.programs import DEFAULT, checked_programs
 from kanegen.errors import BuildError, brief
 from kanegen.precision import PRECISIONS
 
@@ -54,6 +55,8 @@ class EmitOptions:
         Iterations of each solution for the contact impulses of a step, two in a step.
     single_header
         Whether one file holds everything.
+    programs
+        Keys of :data:`.PROGRAMS`; None: all that the project can have.
     """
 
     name: str
@@ -63,9 +66,10 @@ class EmitOptions:
     projections: int | None = None
     iterations: int = ITERATIONS
     single_header: bool = False
+    programs: tuple[str, ...] | None = DEFAULT
 
     @classmethod
-    def of(cls, model_name: str, name: Any = None, **options: Any) -> EmitOptions:
+    def of(cls, model_name: str, name: Any = None, programs: Any = DEFAULT, **options: Any) -> EmitOptions:
         """The options for a model; ``name`` None: the model's name.
 
         Raises
@@ -74,7 +78,7 @@ class EmitOptions:
             For a name that C or the project cannot have, and for options that do not exist.
         """
         given = {key: value for key, value in options.items() if value is not None}
-        result = cls(_checked_name(model_name, name), **given)
+        result = cls(_checked_name(model_name, name), programs=checked_programs(programs), **given)
         _require_one_of(result.precision, PRECISIONS, "precision")
         _require_one_of(result.math, MATHS, "math")
         _require_method(result.method)
@@ -82,6 +86,8 @@ class EmitOptions:
             _require_count(getattr(result, what), what, least)
         if not isinstance(result.single_header, bool):
             raise BuildError(f"single_header is {brief(result.single_header)}; expected True or False")
+        if result.single_header and result.programs != DEFAULT:
+            raise BuildError("programs are files of their own, and single_header=True writes one file: leave one out")
         return result
 
     @property

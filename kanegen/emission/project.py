@@ -14,6 +14,7 @@ from kanegen.emission.files import ProjectFiles
 from kanegen.emission.folder import write_folder
 from kanegen.emission.methods import AUTO, MOREAU_JEAN
 from kanegen.emission.options import ITERATIONS, EmitOptions
+from kanegen.emission.programs import DEFAULT, SELFTEST
 from kanegen.emission.selftest.source import selftest_source
 from kanegen.emission.step import FUNCTIONS_OF_PROJECTION
 from kanegen.errors import ModelError, brief
@@ -41,10 +42,11 @@ def emit(
     projections: int | None = None,
     iterations: int = ITERATIONS,
     single_header: bool = False,
+    programs: str | Sequence[str] = DEFAULT,
 ) -> Path:
     """Write a standalone project into ``directory``: the model in C99 with a typed interface, and what goes with it.
 
-    The C code needs only a compiler and its math library. ``pip install DIRECTORY`` builds a Python module.
+    The C code needs only a compiler and its math library.
 
     Parameters
     ----------
@@ -74,6 +76,10 @@ def emit(
     single_header
         Write one file, ``NAME.h``, which contains everything; one C file defines ``NAME_IMPLEMENTATION`` before it
         includes it.
+    programs
+        What the project contains besides the model, keys of :data:`kanegen.emission.programs.PROGRAMS`: ``"example"``,
+        ``"selftest"``, ``"realtime"``, ``"bench"`` and ``"python"``, a package that ``pip install DIRECTORY`` builds;
+        ``"all"`` for every one that the project can have.
 
     Returns
     -------
@@ -84,7 +90,8 @@ def emit(
     SolveError
         For unknown names, for values that are not finite, and if ``directory`` is not a path.
     BuildError
-        For names that C cannot have, options that do not exist, a method or a projection that the model cannot have,
+        For names that C cannot have, options that do not exist, a method, projection or program that the model cannot
+        have,
         and if the folder holds files but no project of this model, or cannot be written.
     """
     if not isinstance(model, Model):
@@ -100,6 +107,7 @@ def emit(
         projections=projections,
         iterations=iterations,
         single_header=single_header,
+        programs=programs,
     )
     files = project_files(model, options, form, functions, {} if values is None else values, stabilization)
     return write_folder(files, folder, f"{options.name}.h")
@@ -125,7 +133,7 @@ def project_files(
     example = Example.of(generated.description, known, stabilization, list(units.items()))
     project = ProjectFiles.of(generated, options, digest, example, known, units)
     files = project.texts()
-    if not options.single_header:
+    if SELFTEST in project.programs:
         with activity(f"computing the values of the self-test of {model.name!r}"):
             files[f"{options.name}_selftest.c"] = selftest_source(equations, project, known)
     return files

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kanegen.codegen.description import Description
-from kanegen.codegen.methods.files import METHODS
 from kanegen.emission.example import Stabilized
 from kanegen.emission.interface import Evaluation, Interface
 from kanegen.emission.laws import laws_of
@@ -117,7 +116,7 @@ class Step:
     @property
     def changes_in_place(self) -> bool:
         """Whether the argument of a stage may replace its change in y_new, which every stage writes anew."""
-        return self.method.name != "semi_implicit_euler"
+        return not self.method.is_semi_implicit
 
     @property
     def context_values(self) -> int:
@@ -130,21 +129,11 @@ class Step:
     @property
     def operations(self) -> int:
         """Operations of a step on its usual path, those of constants folded by the compiler excepted."""
-        own = self.method.evaluations * self.rhs_operations + self.n_y * _sums(self.method)
+        own = self.method.evaluations * self.rhs_operations + self.n_y * self.method.sums
         own += self.n_y * (self.method.evaluations + 6) * self.is_compensated
         own = self.contacts.operations if self.contacts else own
         own += self.law_operations
         return own + (self.projections * self.project.operations if self.project else 0)
-
-
-def _sums(method: StepMethod) -> int:
-    """Operations of the weighted sums of a method for each component of the state."""
-    if method.name not in METHODS:
-        return 2 * method.stages
-    tableau = METHODS[method.name].coefficients
-    rows = [*tableau.a[1 : tableau.stages], tableau.b]
-    weights = [sum(1 for weight in row if weight) for row in rows]
-    return sum(2 if w == 1 else 2 * w + 1 for w in weights)
 
 
 def step_of(
@@ -163,7 +152,7 @@ def step_of(
         if asked:
             raise BuildError(f"projections is {asked}, but {description.name!r} gets no step: {reason}")
         return None, (f"There is no step with a fixed amount of work: {reason}.",)
-    if chosen.name == "semi_implicit_euler" and FORMS[description.form].momenta:
+    if chosen.is_semi_implicit and FORMS[description.form].momenta:
         problems = [f"it needs speeds, and form={description.form!r} integrates momenta"]
     if problems:
         raise BuildError(

@@ -2,7 +2,7 @@
 
 A program does not depend on C: the interpreter and the printer read the same records. After a step has filled a work
 array, later blocks read it as an input array of the graph (``Graph.input(name, i)``). The steps ``Store``, ``Guard``
-and ``Check`` contain nodes of the graph here, and lowered values in :mod:`kanegen.program.passes.schedule`.
+and ``Check`` contain nodes of the graph here, and lowered values in :mod:`kanegen.program.passes.code`.
 """
 
 from __future__ import annotations

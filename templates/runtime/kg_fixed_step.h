@@ -1,7 +1,7 @@
 /* kg_fixed_step.h - steps with the same amount of work whatever the state is, for real-time loops.
  *
  * Nothing here iterates until it has converged, and nothing allocates memory; the caller provides all arrays. The
- * classical Runge-Kutta step is in kg_methods.h.
+ * steps of Runge-Kutta methods are in kg_methods.h.
  */
 #ifndef KG_FIXED_STEP_H
 #define KG_FIXED_STEP_H
@@ -33,21 +33,11 @@ static inline void kg_add_change(int n, const kg_real *y, kg_real *change, kg_re
   }
 }
 
-/* One Kutta-Merson step from (t, y) to y_new, without its error estimate. work: KG_KUTTA_MERSON_WORK(n) values. */
-static inline int kg_kutta_merson_plain(const kg_ode *ode, kg_real t, kg_real h, const kg_real *y, kg_real *y_new,
-                                        kg_real *work) {
-  kg_statistics statistics;
-  int status;
-  (void)memset(&statistics, 0, sizeof statistics);
-  status = kg_ode_evaluate(ode, &statistics, t, y, work);
-  return status < 0 ? status : kg_kutta_merson_stages(ode, &statistics, t, h, y, work, y_new);
-}
-
 /* One step of the semi-implicit Euler method from (t, y) to y_new: the speeds and states, y[n_q] and after, by their
  * rates at (t, y), then the coordinates by their rates at the new speeds. Order 1; symplectic for separable systems
  * (E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, 2nd ed., section I.1). work: n values. */
-static inline int kg_semi_implicit_step(const kg_ode *ode, int n_q, kg_real t, kg_real h, const kg_real *y,
-                                        kg_real *y_new, kg_real *work) {
+static inline int kg_semi_implicit_euler_step(const kg_ode *ode, int n_q, kg_real t, kg_real h, const kg_real *y,
+                                              kg_real *y_new, kg_real *work) {
   int status = ode->rhs(ode->context, t, y, work);
   if (status < 0) {
     return status;

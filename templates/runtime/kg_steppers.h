@@ -1,7 +1,7 @@
 /* kg_steppers.h - integrates y' = f(t, y) by Runge-Kutta and Rosenbrock methods, one accepted step per call.
  *
  * The host owns the loop: after each step it stores outputs, polls for interruption and so on. The caller provides
- * all memory. For a real-time loop, kg_rk4_step() and kg_kutta_merson_step() need no stepper (kg_methods.h).
+ * all memory. For a real-time loop, kg_rk4_step() and its like need no stepper (kg_methods.h).
  *
  * Step control and starting step follow E. Hairer, S. P. Norsett, G. Wanner, Solving Ordinary Differential
  * Equations I, 2nd ed., section II.4, and the codes DOPRI5 and DOP853 there.

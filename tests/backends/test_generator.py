@@ -67,7 +67,7 @@ def test_later_processes_add_texts(cache: Cache) -> None:
     first = cache.read_note(GENERATOR_NOTE)
     forget()
     with generator.known_texts(cache):
-        sources.environment().get_template("kernel.h.jinja")
+        sources.environment().get_template("kernel/kernel.h.jinja")
     second = cache.read_note(GENERATOR_NOTE)
     assert len(second) == len(first) + 1
     assert first.keys() < second.keys()

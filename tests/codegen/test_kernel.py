@@ -78,7 +78,7 @@ def test_compilers_accept_long_functions_in_parts(
 
 def test_the_runtime_is_part_of_the_sources() -> None:
     sources = sources_of("pendulum")
-    assert set(runtime_headers()) | {"pendulum.c", "pendulum.h"} == set(sources.files)
+    assert set(runtime_headers()) | {"pendulum.c", "pendulum.h", "program.json"} == set(sources.files)
 
 
 def test_the_model_describes_itself(tmp_path: Path) -> None:

@@ -12,8 +12,15 @@ from tolerances import SOLVE
 
 import kanegen as kg
 from kanegen.bench.timing import States, TimedFunction, timed_library
-from kanegen.codegen.pieces import _with_called_sines, has_long_functions, pieces
+from kanegen.codegen.pieces import pieces
+from kanegen.codegen.sources import Sources
+from kanegen.codegen.units import MOST_ANGLES, units
+from kanegen.graph import Graph
 from kanegen.pipeline import sources_of
+from kanegen.program.passes.lower import FEWEST_GATHERED
+from kanegen.program.passes.lowered import lowered_program
+from kanegen.program.passes.stored import PROGRAM_FILE, read_program
+from kanegen.program.records import Block, Function, Program, Store, Symbols
 
 
 @pytest.fixture
@@ -24,6 +31,11 @@ def short_functions_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kanegen.codegen.pieces.LONG", 2000)
 
 
+def texts_of(sources: Sources, count: int) -> tuple[str, ...]:
+    """The kernel in at most ``count`` files, none if it is compiled as one."""
+    return pieces(read_program(sources.text(PROGRAM_FILE)), sources.digest, count).texts
+
+
 def chain() -> Any:
     """A model that no other test compiles."""
     return example("spatial_chain").model(3).changed(name="chain in pieces")
@@ -32,8 +44,7 @@ def chain() -> Any:
 @pytest.mark.usefixtures("short_functions_are_divided")
 def test_a_kernel_in_pieces_has_the_same_values() -> None:
     model, rng = chain(), np.random.default_rng(0)
-    texts = pieces(sources_of(model, functions=("rhs",)).text("chain_in_pieces.c"), 3)
-    assert len(texts) == 3
+    assert len(texts_of(sources_of(model, functions=("rhs",)), 3)) == 3
     compiled, reference = (
         kg.build(model, functions=("rhs",)),
         kg.build(model, functions=("rhs",), backend="interpreted"),
@@ -45,15 +56,16 @@ def test_a_kernel_in_pieces_has_the_same_values() -> None:
 
 @pytest.mark.usefixtures("short_functions_are_divided")
 def test_each_part_is_in_one_piece() -> None:
-    text = sources_of(chain(), functions=("rhs",)).text("chain_in_pieces.c")
-    assert has_long_functions(text)
+    sources = sources_of(chain(), functions=("rhs",))
+    text = sources.text("chain_in_pieces.c")
+    assert pieces(read_program(sources.text(PROGRAM_FILE)), sources.digest, 1).has_long_functions
     parts = text.count("static KG_APART")
     for count in (2, 4, 100):
-        texts = pieces(text, count)
+        texts = texts_of(sources, count)
         assert 2 <= len(texts) <= count
         assert sum(piece.count("_part_") for piece in texts) == text.count("_part_") + len(texts) * parts
         assert [piece.count("kg_get_model(void)\n{") for piece in texts] == [1] + [0] * (len(texts) - 1)
-    assert pieces(text, 1) == [text]
+    assert not texts_of(sources, 1)
 
 
 # -- functions that only the user calls ------------------------------------------------------------------------------
@@ -61,15 +73,15 @@ def test_each_part_is_in_one_piece() -> None:
 CRANK = "slider_crank"
 
 
-def crank() -> tuple[kg.Solver, str]:
+def crank() -> tuple[kg.Solver, Sources]:
     solver = solver_for(CRANK)
-    return solver, solver.sources.text(solver.sources.kernel)
+    return solver, solver.sources
 
 
 def test_functions_of_integrations_stay_in_the_first_piece() -> None:
-    _, text = crank()
+    _, sources = crank()
     for count in (1, 2, 4):
-        first, *others = pieces(text, count)
+        first, *others = texts_of(sources, count)
         assert min(count, 2) <= 1 + len(others) <= count
         # Only the right-hand side calls rhs_general, which the compiler inlines.
         for name in ("rhs", "rhs_general", "rhs_stabilized", "position_level"):
@@ -83,8 +95,8 @@ def test_functions_of_integrations_stay_in_the_first_piece() -> None:
 
 
 def test_functions_that_only_the_user_calls_have_the_same_bits_in_pieces() -> None:
-    solver, text = crank()
-    assert len(pieces(text, 2)) == 2
+    solver, sources = crank()
+    assert len(texts_of(sources, 2)) == 2
     library = timed_library(solver.sources.files, solver.sources.kernel)
     rng = np.random.default_rng(3)
     q, u = (np.ascontiguousarray(rng.uniform(0.5, 1.0, (1, 3))) for _ in "qu")
@@ -101,8 +113,8 @@ def test_functions_that_only_the_user_calls_have_the_same_bits_in_pieces() -> No
 
 def test_code_for_rare_states_is_short() -> None:
     """It calls sines and cosines; runtime kernels that no other function of the file calls are optimized for size."""
-    _, text = crank()
-    first, second = pieces(text, 2)
+    _, sources = crank()
+    first, second = texts_of(sources, 2)
     bodies = {
         body[1]: body[0] for body in re.finditer(r"int evaluate_(\w+)\(KG_ARGUMENTS\)\n.*?^}", first, re.M | re.S)
     }
@@ -122,9 +134,9 @@ def test_code_for_rare_states_is_short() -> None:
 
 @pytest.mark.parametrize("form", ["canonical", "pseudoinverse"])
 def test_kernels_of_frequent_functions_are_not_optimized_for_size(form: str) -> None:
-    text = sources_of(example(CRANK).model(), form=form).text(f"{CRANK}.c")
-    assert len(pieces(text, 2)) == 2
-    assert not any("optimize" in piece for piece in pieces(text, 2))
+    texts = texts_of(sources_of(example(CRANK).model(), form=form), 2)
+    assert len(texts) == 2
+    assert not any("optimize" in piece for piece in texts)
 
 
 def test_rare_states_have_the_same_bits_in_pieces() -> None:
@@ -143,8 +155,14 @@ def test_rare_states_have_the_same_bits_in_pieces() -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8])
 def test_any_number_of_angles_is_called(n: int) -> None:
-    sines: set[int] = set()
-    body = _with_called_sines(f"kg_sincos({n}, angle, sine, cosine);", sines)
-    assert [f"angle[{k}]" for k in range(n)] == re.findall(r"angle\[\d+\]", body)
-    assert sum(int(k) for k in re.findall(r"kg_sincos_of_(\d)", body)) == n
-    assert sines == {int(k) for k in re.findall(r"kg_sincos_of_(\d)", body)}
+    graph = Graph()
+    sines = sum((graph.apply("sin", graph.input("q", k)) for k in range(n)), graph.zero)
+    function = Function("total", (1,), (Block("", (Store("out", 0, sines),)),), {}, "sum of sines")
+    symbols = Symbols(tuple(f"q{k}" for k in range(n)), (), (), (), ())
+    (unit,) = units(lowered_program(Program("sines", graph, symbols, (function,))))
+    text = unit.definition("", calls_sines=True)
+    calls = re.findall(r"kg_sincos_of_(\d)\((.*?), sine \+ (\d), cosine \+ (\d)\);", text)
+    gathered = n if n >= FEWEST_GATHERED else 0
+    assert [f"angle[{k}]" for k in range(gathered)] == [angle for call in calls for angle in call[1].split(", ")]
+    assert [int(call[2]) for call in calls] == list(range(0, gathered, MOST_ANGLES))
+    assert unit.called_angles == {int(call[0]) for call in calls}

@@ -18,6 +18,9 @@ from state_models import cart
 from systems import initial, model_of, solver_for
 
 import kanegen as kg
+from kanegen.codegen.methods.files import METHODS
+from kanegen.codegen.methods.table import FIXED_STEP
+from kanegen.emission.methods import SEMI_IMPLICIT
 from kanegen.emission.names import identifier, identifiers, member
 from kanegen.errors import BuildError
 
@@ -170,18 +173,22 @@ def test_sampled_laws_act_as_in_the_solver(tmp_path: Path) -> None:
     np.testing.assert_allclose(simulation.y, np.concatenate(run.last[1:]), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", ["rk4", "kutta_merson", "semi_implicit_euler"])
+@pytest.mark.parametrize("method", [*FIXED_STEP, SEMI_IMPLICIT])
 def test_methods_have_their_order(method: str, tmp_path: Path) -> None:
-    order = 1 if method == "semi_implicit_euler" else 4
+    order = METHODS[method].coefficients.order if method in METHODS else 1
+    solver, span = solver_for("rolling_disk"), (0.0, 0.5)
     folder = emitted(tmp_path / method, "rolling_disk", method=method, functions=["energy"])
-    exact = solver_for("rolling_disk").integrate((0.0, 0.5), *_start("rolling_disk"), rtol=1e-13, atol=1e-13)
+    exact = solver.integrate(span, *_start("rolling_disk"), rtol=1e-13, atol=1e-13)
     errors = []
     for steps in (64, 128):
         simulation = Simulation(folder, "rolling_disk", 10)
         for _ in range(steps):
-            assert simulation.call("step", None, 0.5 / steps) == 0
+            assert simulation.call("step", None, span[1] / steps) == 0
         errors.append(np.abs(simulation.y - np.concatenate(exact.last[1:])).max())
     assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.25)
+    if method in METHODS:
+        run = solver.integrate(span, *_start("rolling_disk"), method=method, step=span[1] / steps)
+        np.testing.assert_allclose(simulation.y, np.concatenate(run.last[1:]), rtol=0, atol=1e-13)  # 128 roundings
 
 
 def _start(name: str) -> tuple[Any, Any]:

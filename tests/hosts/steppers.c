@@ -154,10 +154,13 @@ int single_steps(int kutta_merson, int steps, double h, double *y, double *error
   ode.jacobian = NULL;
   ode.context = &problem;
   for (int i = 0; i < steps; ++i) {
-    const int status = kutta_merson ? kg_kutta_merson_step(&ode, i * h, h, y, y_new, error, work)
+    const int status = kutta_merson ? kg_kutta_merson_step(&ode, i * h, h, y, y_new, work)
                                     : kg_rk4_step(&ode, i * h, h, y, y_new, work);
     if (status != KG_OK) {
       return status;
+    }
+    if (kutta_merson) {
+      kg_kutta_merson_estimate(4, h, work, error);
     }
     memcpy(y, y_new, sizeof y_new);
   }

@@ -26,9 +26,10 @@ from kanegen.program.interpret import interpret
 from kanegen.program.kernels import KERNELS
 from kanegen.program.passes import interleave as interleaving
 from kanegen.program.passes import schedule as splitting
+from kanegen.program.passes.code import Code, Gather, Let, needed
 from kanegen.program.passes.count import operation_count
 from kanegen.program.passes.lower import hoist, lower
-from kanegen.program.passes.schedule import MAX_DEPTH, MAX_OPERATIONS, Code, Gather, Let, needed, schedule
+from kanegen.program.passes.schedule import MAX_DEPTH, MAX_OPERATIONS, schedule
 from kanegen.program.records import Block, Call, Function, Guard, Program, Store, Symbols
 from kanegen.resources import template_folder
 

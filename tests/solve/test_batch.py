@@ -240,9 +240,7 @@ def test_every_function_has_a_text_on_lanes(name: str) -> None:
 @pytest.mark.parametrize("file", [BATCH_FILE, MANY_FILE])
 def test_code_on_lanes_compiles_without_warnings(file: str, tmp_path: Path) -> None:
     sources = solver_for("slider_crank").sources
-    files = (
-        batch_sources(sources, "rhs") if file == BATCH_FILE else many_sources(sources, (3, 3, 0, 0), "rhs", "dopri5")
-    )
+    files = batch_sources(sources, "rhs") if file == BATCH_FILE else many_sources(sources, "rhs", "dopri5")
     assert files is not None
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")

@@ -7,8 +7,8 @@ from typing import Any
 
 from kanegen.graph.interpret import PYTHON
 from kanegen.program.kernels import KERNELS
+from kanegen.program.passes.code import Code, Gather, Let, Part, Statement
 from kanegen.program.passes.lower import Value
-from kanegen.program.passes.schedule import Code, Gather, Let, Part, Statement
 from kanegen.program.records import Call, Function, Guard, Store
 
 

@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Final, TypeAlias, cast
 from kanegen.backends.cython.cache import MANIFEST, open_cache
 from kanegen.backends.cython.generator import known_texts
 from kanegen.backends.cython.job import Job, job_for
-from kanegen.backends.cython.processes import Submit, processors, workers
-from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, link_command, make
+from kanegen.backends.cython.processes import processors, workers
+from kanegen.backends.cython.toolchain import CompilerOptions, link_command, make
 from kanegen.backends.cython.wrapper import MODULE, MODULE_FILE, wrapper_file
 from kanegen.backends.garbage import without_collections
 from kanegen.backends.parts import remember, request_of
@@ -226,12 +226,14 @@ def load(kernel: Path, digest: str) -> ModuleType:
 
 def _compile(job: Job, sources: Sources, work: Path, wrapper: Future[Path] | None) -> None:
     """Write the sources into ``work``, the library of the kernel, and a copy of the Python module."""
+    from kanegen.backends.cython.kernel import compile_kernel  # a model from the cache is not compiled
+
     write_files(sources.files, work)
     library = work / KERNEL_FILE
     with activity(f"compiling {sources.name!r}"), workers(processors()) as submit:
         # The Python module, if it is not there, is compiled in other processes at the same time as the kernel.
         pending = wrapper or submit(wrapper_file, job, sources.files)
-        objects = _compile_kernel(job, sources, work, submit)
+        objects = compile_kernel(job, sources, work, submit)
         make(link_command(job.toolchain, job.options, list(map(str, objects)), str(library)), library)
         shutil.copyfile(pending.result(), work / MODULE_FILE)
     for file in objects:
@@ -240,28 +242,3 @@ def _compile(job: Job, sources: Sources, work: Path, wrapper: Future[Path] | Non
     for name in sources.files:
         if name.endswith(".h") and name != f"{sources.name}.h":
             (work / name).unlink()
-
-
-def _compile_kernel(job: Job, sources: Sources, work: Path, submit: Submit) -> list[Path]:
-    """Compile the kernel, in several pieces at the same time; returns the object files."""
-    from kanegen.codegen.pieces import has_long_functions, pieces  # a model from the cache is not compiled
-
-    text = sources.text(sources.kernel)
-    optimized = job.options.of_long_kernels if has_long_functions(text) else job.options.kernel
-    flags = (*job.options.common, *optimized, "-fvisibility=default")
-    texts, files = pieces(text, processors()), [work / sources.kernel]
-    if texts != [text]:
-        files = [work / f"piece_{k}.c" for k in range(len(texts))]
-        write_files({file.name: piece for file, piece in zip(files, texts, strict=True)}, work)
-    objects = [file.with_suffix(".o") for file in files]
-
-    def start(file: Path, target: Path) -> Future[None]:
-        return submit(compile_object, job.toolchain, flags, file, target, [str(work)])
-
-    others = [start(*pair) for pair in list(zip(files, objects, strict=True))[1:]]
-    compile_object(job.toolchain, flags, files[0], objects[0], [str(work)])
-    for compilation in others:
-        compilation.result()
-    for file in set(files) - {work / sources.kernel}:
-        file.unlink()
-    return objects

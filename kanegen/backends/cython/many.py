@@ -17,7 +17,6 @@ from kanegen.arrays import Array
 from kanegen.backends.cython.batch import lane_library, load_library
 from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.backends.protocol import Evaluator, ManyPlan
-from kanegen.codegen.description import Description
 from kanegen.codegen.lanes import MANY_FILE, many_sources
 from kanegen.codegen.sources import Sources
 
@@ -150,9 +149,7 @@ def lane_integrator(
     key = extension, options or CompilerOptions(), names
     if key not in _loaded:
         function, method, quantity = names
-        d = Description.from_sources(sources)
-        sizes = len(d.coordinates), len(d.speeds), len(d.states), d.input_layout.size
-        files = many_sources(sources, sizes, function, method, quantity)
+        files = many_sources(sources, function, method, quantity)
         integrator = None
         if files is not None:
             path = lane_library(key[1], files, MANY_FILE, f"{sources.name} (many motions, {method})")

@@ -113,7 +113,7 @@ def casadi_files(
     units = {name: unit.si for name, unit in model.all_units.items()}
     arguments = _legends(generated.description, units)
     context = {**kernel, **_context(generated, kernel["entries"], made, functions, gains), "arguments": arguments}
-    code = render("kernel.c.jinja", **context)
+    code = render("kernel/kernel.c.jinja", **context)
     files = {f"{prefix}_casadi.c": render("casadi/functions.c.jinja", **context, kernel=code)}
     files |= include_closure(files, runtime_headers())
     headers = [file for file in files if file.endswith(".h")]

@@ -25,7 +25,10 @@ def kernel_files(generated: Generated, name: str, digest: str) -> dict[str, str]
     context: dict[str, Any] = dict(kernel_context(generated.program, digest=digest, options_text=generated.options))
     headers = [f"{name}.h", *context["headers"][1:]]
     context |= {"stem": name, "headers": headers, "defines": (f"kg_get_model {name}_get_model",)}
-    return {f"{name}.c": render("kernel.c.jinja", **context), f"{name}.h": render("kernel.h.jinja", **context)}
+    return {
+        f"{name}.c": render("kernel/kernel.c.jinja", **context),
+        f"{name}.h": render("kernel/kernel.h.jinja", **context),
+    }
 
 
 def units_of(name: str) -> tuple[str, str]:

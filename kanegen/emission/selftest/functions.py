@@ -13,7 +13,7 @@ from kanegen.codegen.description import Description
 from kanegen.codegen.methods.files import METHODS
 from kanegen.emission.interface import Interface
 from kanegen.emission.selftest.expected import Accuracy, Evaluation, UndefinedError, function_of
-from kanegen.emission.selftest.steps import SEMI_IMPLICIT, Projection, Values, advance
+from kanegen.emission.selftest.steps import Projection, Values, advance
 from kanegen.emission.step import Step
 from kanegen.graph import PYTHON, Context
 from kanegen.program.records import Program
@@ -156,6 +156,6 @@ def select_functions(
 
 def _no_reference(step: Step) -> str:
     """Why a step has no counterpart here; empty if it has one."""
-    if step.name not in (*METHODS, SEMI_IMPLICIT):
+    if not (step.name in METHODS or step.method.is_semi_implicit):
         return f"the method {step.name} has no counterpart in higher precision; the functions it calls are compared"
     return ""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from kanegen.codegen.methods.files import METHODS
+from kanegen.emission.methods import SEMI_IMPLICIT
 from kanegen.emission.selftest.expected import UndefinedError
 from kanegen.emission.step import Level, Projected
 from kanegen.graph import Context
@@ -16,8 +17,6 @@ Values: TypeAlias = Mapping[str, Sequence[Any]]
 State: TypeAlias = list[Any]
 Rates: TypeAlias = Callable[[Any, State], State]
 """The derivatives at a time and a state."""
-
-SEMI_IMPLICIT: Final = "semi_implicit_euler"
 
 Advance: TypeAlias = Callable[[Rates, Any, State, Any, Context], State]
 """The state after a step, from the rates, the time, the state and the step size."""

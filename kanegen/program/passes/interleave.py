@@ -16,8 +16,9 @@ from math import inf
 from typing import Final
 
 from kanegen.graph.balance import DIVISION
+from kanegen.program.passes.code import Code, Let, Section, Statement, needed
 from kanegen.program.passes.lower import LOADS, Value
-from kanegen.program.passes.schedule import Code, Let, Section, Statement, merged, needed
+from kanegen.program.passes.schedule import merged
 from kanegen.program.records import Check, Guard, Store
 
 FEWEST, MOST = 400, 2700

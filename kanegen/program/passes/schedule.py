@@ -1,8 +1,5 @@
 """Schedules code: chooses the order of evaluation and the temporaries, and divides long functions into short ones.
 
-The printer only spells lowered code. It contains the steps of the program, with lowered values in place of nodes of
-the graph.
-
 Measured with gcc 12 -O3 on a chain of rigid bodies (2,000 operations): depth first, the order in which the nodes were
 created, and list scheduling by critical path differ by at most 5 percent in time, with or without inlined expressions,
 because the processor reorders instructions; its two multipliers are the limit. Depth first needs the fewest moves (0.55
@@ -14,14 +11,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, groupby, islice, pairwise
-from typing import TypeAlias, cast
+from typing import cast
 
 from kanegen.graph import Node
+from kanegen.program.passes.code import Code, Evaluate, Gather, Let, Part, Section, Statement, needed
 from kanegen.program.passes.lower import LOADS, Lowered, Value, lowered
-from kanegen.program.records import Block, Call, Check, Function, Guard, Invoke, Program, Step, Store
+from kanegen.program.records import Block, Check, Function, Guard, Invoke, Program, Step, Store
 
 MAX_OPERATIONS = 7
 """Largest number of operations in one expression, so that a line of C stays readable."""
@@ -43,69 +40,6 @@ operations in parts compiles in 0.25 of the time of the undivided function and r
 operations in 0.2 and 0.9, one of 10,000 in 0.75 and 1.05; for 2,000 there is no difference. Parts of 250 to 2000
 run equally fast, but longer parts take more time to compile.
 """
-
-
-@dataclass(frozen=True)
-class Let:
-    """A numbered temporary: ``const kg_real z<number> = value``."""
-
-    number: int
-    value: Value
-
-
-@dataclass(frozen=True)
-class Gather:
-    """Sines and cosines of all ``angles`` in one call of the runtime."""
-
-    angles: tuple[Value, ...]
-
-
-@dataclass(frozen=True)
-class Part:
-    """Temporaries and stores in a separate C function, so that every function is short."""
-
-    number: int
-    statements: tuple[Let | Store[Value], ...]
-
-
-Statement: TypeAlias = Let | Store[Value] | Gather | Call | Invoke | Guard[Value] | Check[Value] | Part
-
-
-@dataclass(frozen=True)
-class Section:
-    """Statements under one title."""
-
-    title: str
-    statements: tuple[Statement, ...]
-
-
-@dataclass(frozen=True)
-class Code:
-    """The lowered body of one function; a value with a ``Let`` is printed as its number, others as expressions.
-
-    ``kept``: the position in the array ``kept`` of each value that one part computes and other parts use.
-    """
-
-    sections: tuple[Section, ...]
-    kept: Mapping[Value, int] = field(default_factory=dict)
-
-    @property
-    def statements(self) -> tuple[Statement, ...]:
-        """All statements; a part counts as one statement."""
-        return tuple(statement for section in self.sections for statement in section.statements)
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return tuple(statement for statement in self.statements if isinstance(statement, Part))
-
-
-def needed(statement: Statement) -> tuple[Value, ...]:
-    """Return the values in the text of a statement that is not a part."""
-    if isinstance(statement, Let | Store):
-        return (statement.value,)
-    if isinstance(statement, Gather):
-        return statement.angles
-    return (statement.condition,) if isinstance(statement, Guard | Check) else ()
 
 
 # -- order and names --------------------------------------------------------------------------------------------
@@ -174,7 +108,7 @@ class _Scheduler:
             return Section("", (*self._evaluate(condition), Check(condition, step.reason)))
         arrays = (step.array,) if isinstance(step, Invoke) else step.arguments
         self._forget(frozenset(a for a in arrays if isinstance(a, str)))
-        return Section("", (step,))
+        return Section("", (Evaluate(step.function.name, step.array) if isinstance(step, Invoke) else step,))
 
     def _block(self, block: Block) -> Iterator[Statement]:
         values = [self._lowered[store.value] for store in block.stores]

@@ -1,0 +1,42 @@
+"""The compilation of a kernel, in several C files at the same time."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from pathlib import Path
+
+from kanegen.backends.cython.job import Job
+from kanegen.backends.cython.processes import Submit, processors
+from kanegen.backends.cython.toolchain import compile_object
+from kanegen.codegen.pieces import Pieces, pieces
+from kanegen.codegen.sources import Sources
+from kanegen.program.passes.stored import PROGRAM_FILE, read_program
+from kanegen.writing import write_files
+
+
+def compile_kernel(job: Job, sources: Sources, work: Path, submit: Submit) -> list[Path]:
+    """Compile the kernel, which is in the folder ``work``; returns the object files there. Raises `BuildError`."""
+    divided, files = _pieces(sources), [work / sources.kernel]
+    optimized = job.options.of_long_kernels if divided.has_long_functions else job.options.kernel
+    flags = (*job.options.common, *optimized, "-fvisibility=default")
+    if divided.texts:
+        files = [work / f"piece_{k}.c" for k in range(len(divided.texts))]
+        write_files({file.name: piece for file, piece in zip(files, divided.texts, strict=True)}, work)
+    objects = [file.with_suffix(".o") for file in files]
+
+    def start(file: Path, target: Path) -> Future[None]:
+        return submit(compile_object, job.toolchain, flags, file, target, [str(work)])
+
+    others = [start(*pair) for pair in list(zip(files, objects, strict=True))[1:]]
+    compile_object(job.toolchain, flags, files[0], objects[0], [str(work)])
+    for compilation in others:
+        compilation.result()
+    for file in set(files) - {work / sources.kernel}:
+        file.unlink()
+    return objects
+
+
+def _pieces(sources: Sources) -> Pieces:
+    """The kernel in several files. Sources that were not made from a program are compiled as one."""
+    text = sources.files.get(PROGRAM_FILE)
+    return pieces(read_program(text), sources.digest, processors()) if text else Pieces((), has_long_functions=False)
