@@ -70,7 +70,8 @@ class LoweredProgram:
     """All functions of one model as statements, and the tables of its symbols, contacts, events, switches and splines.
 
     ``prepare``: stores the ``n_constants`` constants in the array ``c``. ``users``: functions and splines of the user,
-    by the payload of the values that call them, in the order of the first calls.
+    by the payload of the values that call them, in the order of the first calls. For the other fields see
+    :class:`kanegen.program.records.Program`.
     """
 
     name: str
@@ -84,6 +85,7 @@ class LoweredProgram:
     events: tuple[EventEntry, ...] = ()
     switches: tuple[SwitchEntry, ...] = ()
     tables: tuple[TableEntry, ...] = ()
+    angles: tuple[bool, ...] = ()
 
     def function(self, name: str) -> LoweredFunction:
         """The function of this name. Raises `KeyError` if there is none."""
@@ -126,6 +128,7 @@ def lowered_program(program: Program) -> LoweredProgram:
         events=program.events,
         switches=program.switches,
         tables=program.tables,
+        angles=program.angles,
     )
 
 

@@ -50,6 +50,7 @@ def program_text(program: LoweredProgram) -> str:
         "events": [list(vars(entry).values()) for entry in program.events],
         "switches": [list(vars(entry).values()) for entry in program.switches],
         "tables": [list(vars(entry).values()) for entry in program.tables],
+        "angles": program.angles,
     }
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":")) + "\n"
 
@@ -76,6 +77,7 @@ def _program(plain: Mapping[str, Any]) -> LoweredProgram:
         events=tuple(EventEntry(*map(_frozen, item)) for item in plain["events"]),
         switches=tuple(SwitchEntry(_member(SwitchShape, shape), tuple(levels)) for shape, levels in plain["switches"]),
         tables=tuple(TableEntry(*item) for item in plain["tables"]),
+        angles=tuple(plain["angles"]),
     )
 
 
