@@ -117,11 +117,7 @@ class ProjectFiles:
             "default_inputs": _values(self.ui.inputs, missing=0.0),
             "defines": [*self.scalar_defines, *defines],
             "table_guard": TABLE,
-            "headers": [
-                f"{self.stem}.h",
-                f"{self.stem}_table.h",
-                *(RUNTIME + name for name in self._runtime_includes()),
-            ],
+            "headers": [f"{self.stem}.h", f"{self.stem}_table.h", *self._runtime_includes()],
             "runtime_folder": RUNTIME,
             "programs": self.programs,
             "is_float": self.options.is_float,

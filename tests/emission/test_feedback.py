@@ -22,7 +22,7 @@ def last_line(model: kg.Model, folder: Path, start: dict[str, float], end: float
     """The last state that the emitted program prints."""
     kg.emit(model, folder, values=start)
     name = next(folder.glob("*.hpp")).stem
-    sources = [f"{name}.c", f"{name}_example.c"]
+    sources = [f"{name}.c", f"examples/{name}_example.c"]
     warnings = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror"]
     command = [C_COMPILER.command, *warnings, "-O0", "-DKG_TABLE", *sources, "-o", "checked", "-lm"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)

@@ -339,7 +339,7 @@ def test_what_only_the_example_program_does_is_said(
     for file in ("README.md", "said.h"):
         text = " ".join((folder / file).read_text(encoding="utf-8").replace("\n *", " ").split())
         assert words in text
-    assert "kg_projection_start" in (folder / "said_example.c").read_text(encoding="utf-8")
+    assert "kg_projection_start" in (folder / "examples/said_example.c").read_text(encoding="utf-8")
 
 
 def test_names_become_identifiers() -> None:

@@ -61,7 +61,7 @@ def pulled() -> kg.Model:
 
 @pytest.mark.target
 def test_inverse_dynamics_impulses_and_sampled_inputs_are_in_the_package(tmp_path: Path) -> None:
-    folder, target = kg.emit(pulled(), tmp_path / "project"), tmp_path / "installed"
+    folder, target = kg.emit(pulled(), tmp_path / "project", programs="python"), tmp_path / "installed"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index"]
     subprocess.run([*pip, "--disable-pip-version-check", "--target", target, "."], cwd=folder, check=True, timeout=300)
     arguments = [sys.executable, "-c", PROGRAM, str(target), repr(TIMES)]

@@ -72,10 +72,10 @@ def test_steps_with_projection_agree(method: str, tmp_path: Path) -> None:
     project.selftest(STRICT)
     assert outcome(project)["step"] == "tolerance"
     # The residual with the wrong sign: the steps move away from the constraints.
-    header = (folder / "kg_fixed_step.h").read_text(encoding="utf-8")
+    header = (folder / "runtime/kg_fixed_step.h").read_text(encoding="utf-8")
     wrong = re.sub(r"lambda\[i\] = -", "lambda[i] = ", header)
     assert wrong != header
-    (folder / "kg_fixed_step.h").write_text(wrong, encoding="utf-8")
+    (folder / "runtime/kg_fixed_step.h").write_text(wrong, encoding="utf-8")
     project.selftest(STRICT)
     assert outcome(project, "--quiet", status=1)["step"] == "DISAGREES"
 

@@ -121,7 +121,7 @@ def test_emitted_projects_list_the_units_of_their_values(tmp_path: Path) -> None
     folder = kg.emit(model(UNITS), tmp_path / "units")
     for name, row in (
         ("README.md", "| theta | rad |"),
-        ("spring_and_pendulum_example.c", " *   omega: rad/s"),
+        ("examples/spring_and_pendulum_example.c", " *   omega: rad/s"),
         ("spring_and_pendulum.h", "/* theta (rad)"),
     ):
         assert row in (folder / name).read_text("utf-8")
