@@ -53,18 +53,42 @@ def kg_only_where(condition, *values):
     return jax.tree_util.tree_map(masked, values)
 
 
-def kg_guarded(*others):
-    """Makes a function give the values of others where its conditions do not hold: a decorator.
+def kg_choice(other):
+    """The function (holds, result, arguments) -> result, or that of ``other`` where the condition does not hold.
 
-    The function returns its value, whether it is valid, and one condition for each of the others.
+    Under vmap, other is computed if one of the rows needs it, and with derivatives in any case.
     """
 
-    def choose(holds, result, other, arguments):
+    def choose(holds, result, arguments):
         def evaluate(arguments):
             value, valid = other(*kg_only_where(jnp.logical_not(holds), *arguments))
             return value, jnp.asarray(valid)
 
         return lax.cond(holds, lambda _: result, evaluate, arguments)
+
+    choose_in_batch = jax.custom_batching.custom_vmap(choose)
+
+    @choose_in_batch.def_vmap
+    def in_batch(_, batched, *given):
+        axes = jax.tree_util.tree_map(lambda is_batched: 0 if is_batched else None, tuple(batched))
+        rows = [jax.vmap(function, in_axes=axes) for function in (lambda holds, result, arguments: result, choose)]
+        found = lax.cond(jnp.all(given[0]), *rows, *given)
+        return found, jax.tree_util.tree_map(lambda _: True, found)
+
+    @jax.custom_jvp
+    def choice(holds, result, arguments):
+        return choose_in_batch(holds, result, arguments)
+
+    choice.defjvp(lambda primals, tangents: jax.jvp(choose, primals, tangents))
+    return choice
+
+
+def kg_guarded(*others):
+    """Makes a function give the values of others where its conditions do not hold: a decorator.
+
+    The function returns its value, whether it is valid, and one condition for each of the others.
+    """
+    choices = [kg_choice(other) for other in others]
 
     def decorate(function):
         @functools.wraps(function)
@@ -76,8 +100,8 @@ def kg_guarded(*others):
                 holds = holds & condition
             value, valid, _ = function(*kg_only_where(holds, *arguments))
             result = value, jnp.asarray(valid)
-            for condition, other in list(zip(conditions, others, strict=True))[::-1]:
-                result = choose(condition, result, other, arguments)
+            for condition, choice in list(zip(conditions, choices, strict=True))[::-1]:
+                result = choice(condition, result, arguments)
             return result
 
         return guarded
