@@ -167,8 +167,9 @@ class Equations:
         BuildError
             For constraints that the form cannot handle, options that do not exist, and projection.
         """
-        # A string, because what is derived knows none of those who print it.
-        module: ModuleType = import_module("kanegen.emission.jax").to_jax(self, form, functions, stabilization)
+        # The layer is named, not imported: what is derived knows none of those who print it. The model is derived again,
+        # so that the code does not depend on what was derived before.
+        module: ModuleType = import_module("kanegen.emission.jax").to_jax(self.model, form, functions, stabilization)
         return module
 
     @property

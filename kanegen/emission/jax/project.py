@@ -63,40 +63,38 @@ def emit_jax(
     if not isinstance(model, Model):
         raise ModelError(f"the model is {brief(model)}; expected a kanegen.Model")
     stem = EmitOptions.of(model.name, name).name
-    text, users = _text(Equations(lower_model(model)), form, functions, stabilization, values)
+    text, users = module_source(model, form, functions, stabilization, values)
     _require_no_code(users, model.name)
     return write_folder({f"{stem}.py": text}, folder, f"{stem}.py")
 
 
 def to_jax(
-    equations: Equations, form: str, functions: str | Sequence[str] | None, stabilization: Baumgarte | None
+    model: Model, form: str, functions: str | Sequence[str] | None, stabilization: Baumgarte | None
 ) -> ModuleType:
-    """The module of JAX functions of equations; :meth:`kanegen.Equations.to_jax` describes it."""
+    """The module of JAX functions of a model; :meth:`kanegen.Equations.to_jax` describes it."""
     try:
         import jax as jax
     except ImportError as error:
         raise SolveError("functions in JAX need jax: pip install 'kanegen[targets]'") from error
-    text, users = _text(equations, form, functions, stabilization, None)
-    return load_module(text, EmitOptions.of(equations.model.name).name, users)
+    text, users = module_source(model, form, functions, stabilization)
+    return load_module(text, EmitOptions.of(model.name).name, users)
 
 
-def _text(
-    equations: Equations,
-    form: str,
-    functions: str | Sequence[str] | None,
-    stabilization: Baumgarte | None,
-    values: Mapping[Any, float] | None,
+def module_source(
+    model: Model,
+    form: str = "auto",
+    functions: str | Sequence[str] | None = None,
+    stabilization: Baumgarte | None = None,
+    values: Mapping[Any, float] | None = None,
 ) -> tuple[str, dict[str, Function]]:
-    """The text of the module, and the functions of the user by their names in it."""
-    model = equations.model
+    """The text of the module, and the functions of the user by their names in it; arguments as for :func:`emit_jax`."""
     _require_gains(stabilization, model.name)
-    options = options_of(form, functions, stabilization)
-    generated = generate(equations, options)
+    options, system = options_of(form, functions, stabilization), lower_model(model)
+    digest = fingerprint(system, f"jax {options!r}")
+    generated = generate(Equations(system), options)
     d, program = generated.description, lowered_in_range(generated.program)
     known = form_values(d, model.parameters, model.initial, {} if values is None else values)
     gains = () if stabilization is None else tuple(gain_values(stabilization, d).tolist())
-    # Deriving adds nodes to the graph: a digest of the model needs another one.
-    digest = fingerprint(lower_model(model), f"jax {options!r} {gains}")
     text = module_text(program, d, Values(known, gains), f"{generated.options}, digest {digest}")
     return text, user_functions(program)
 
