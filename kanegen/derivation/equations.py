@@ -167,8 +167,8 @@ class Equations:
         BuildError
             For constraints that the form cannot handle, options that do not exist, and projection.
         """
-        # The layer is named, not imported: what is derived knows none of those who print it. The model is derived again,
-        # so that the code does not depend on what was derived before.
+        # The layer is named, not imported: equations do not know who prints them. The model is derived again, so that
+        # the code does not depend on what was derived before.
         module: ModuleType = import_module("kanegen.emission.jax").to_jax(self.model, form, functions, stabilization)
         return module
 
