@@ -178,6 +178,16 @@ def test_a_rod_along_the_guide_has_finite_gradients_in_a_batch() -> None:
         assert_close(gradient, np.hstack(slopes).sum(axis=0), 1e-8, "gradient")
 
 
+@LONGER
+@pytest.mark.parametrize("beta", [0.9, 0.0])
+def test_second_derivatives_exist_in_special_states_too(beta: float) -> None:
+    module = module_of("slider_crank", "rhs")
+    slope = jax.grad(lambda y: jax.numpy.sum(module.rhs(0.0, y)))
+    y, plain = np.array([0.3, beta, 0.2, 0.4, 0.3, 0.1]), compiled(module, slope)
+    expected = [(plain(y + step) - plain(y - step)) / 2e-6 for step in 1e-6 * np.eye(6)]
+    assert_close(compiled(module, jax.jacfwd(slope))(y), np.array(expected), SLOPES, "second derivatives")
+
+
 def test_a_batch_has_the_rows_of_single_states() -> None:
     module, rng = module_of("lqr_cart_pole", "rhs"), np.random.default_rng(3)
     Y, R = rng.normal(size=(5, 4)), rng.normal(size=(5, 1))
