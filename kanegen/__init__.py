@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kanegen.derivation import derive as derive
     from kanegen.emission.casadi import emit_casadi as emit_casadi
     from kanegen.emission.fmu import export_fmu as export_fmu
+    from kanegen.emission.jax import emit_jax as emit_jax
     from kanegen.emission.project import emit as emit
     from kanegen.errors import BuildError as BuildError
     from kanegen.errors import DerivationError as DerivationError
@@ -73,6 +74,7 @@ _NAMES: Final = {
     ),
     "kanegen.emission.casadi": ("emit_casadi",),
     "kanegen.emission.fmu": ("export_fmu",),
+    "kanegen.emission.jax": ("emit_jax",),
     "kanegen.emission.project": ("emit",),
     "kanegen.errors": (
         "BuildError",

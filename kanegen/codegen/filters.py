@@ -47,6 +47,11 @@ def c_text(text: str, indent: int) -> str:
     return ("\n" + " " * indent).join(f'"{line}{" " * (k < len(lines) - 1)}"' for k, line in enumerate(quoted))
 
 
+def docstring(text: str) -> str:
+    """The text for the inside of a docstring of Python: printable ASCII, without quotation marks that end it."""
+    return comment(text).replace("\\", "\\\\").replace('"', '\\"')
+
+
 def node(c: Fraction) -> str:
     """The product of a node and the step size in C."""
     return "h" if c == 1 else f"{tableaux.literal(c)} * h"
@@ -64,6 +69,8 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
         "used_columns": used_columns,
         "c_text": c_text,
         "fill": fill,
+        "docstring": docstring,
+        "python": repr,
     }
 )
 """All filters by their names in templates."""

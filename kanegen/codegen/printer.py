@@ -1,8 +1,9 @@
-"""Expressions in C."""
+"""Expressions in C, and in languages that spell operators alike."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Final
 
 from kanegen.codegen.text import literal
@@ -22,7 +23,8 @@ class Printer:
 
     ``functions``: the C names of user functions. ``kept``: indices of values in the array ``kept``, which is read
     unless a value has a name in ``names``. ``arrays``: the arrays that have occurred so far.
-    ``precision``: the scalar type. ``negation``, ``either``: operators of conditions.
+    ``precision``: the scalar type. ``negation``, ``either``: operators of conditions. Printers of other languages spell
+    numbers, choices, truth values and functions otherwise.
     """
 
     negation, either = "!", "||"
@@ -47,7 +49,9 @@ class Printer:
     def condition(self, value: Value) -> str:
         """The C condition that is true if the value is not zero; a comparison with NaN is false."""
         known = value in self.names or value in self._kept
-        return f"{self._operand(value, SUM)} != KG_C(0.0)" if known or not _is_condition(value) else self._test(value)
+        if known or not _is_condition(value):
+            return f"{self._operand(value, SUM)} != {self._number(0.0)}"
+        return self._test(value)
 
     def _test(self, value: Value) -> str:
         """The C condition that a comparison or a logical operation computes, even if its value has a name."""
@@ -63,7 +67,24 @@ class Printer:
         if _is_condition(value):
             return self.condition(value)
         text = self.expression(value)
+        return self._is_nonzero(text)
+
+    def _is_nonzero(self, text: str) -> str:
+        """The condition that is true if a number is neither zero nor NaN."""
         return f"{text} < KG_C(0.0) {self.either} {text} > KG_C(0.0)"
+
+    def _number(self, value: int | Fraction | float) -> str:
+        return literal(value, self.precision)
+
+    def _choice(self, condition: str, true: str, false: str) -> str:
+        return f"KG_SELECT({condition}, {true}, {false})"
+
+    def _truth(self, condition: str) -> str:
+        return f"KG_TRUTH({condition})"
+
+    def _function(self, op: str) -> str:
+        """The name of the function that computes an operation."""
+        return f"KG_{op.upper()}"
 
     def _operand(self, value: Value, at_least: int) -> str:
         text, strength = self._text(value)
@@ -87,7 +108,7 @@ class Printer:
         if op == "neg":
             return f"-{self._operand(args[0], ATOM)}", PREFIX
         if op == "const":
-            text = literal(value.payload, self.precision)
+            text = self._number(value.payload)
             return text, PREFIX if text.startswith("-") else ATOM
         return self._atom(value), ATOM
 
@@ -101,11 +122,11 @@ class Printer:
         if op in ("sine", "cosine"):
             return self._element(op, value.payload)
         if op == "select":
-            return f"KG_SELECT({self.condition(args[0])}, {self.expression(args[1])}, {self.expression(args[2])})"
+            return self._choice(self.condition(args[0]), self.expression(args[1]), self.expression(args[2]))
         if _is_condition(value):
-            return f"KG_TRUTH({self._test(value)})"
+            return self._truth(self._test(value))
         inner = ", ".join(self.expression(x) for x in args)
-        return f"{self._functions[value.payload]}({inner})" if op == "call" else f"KG_{op.upper()}({inner})"
+        return f"{self._functions[value.payload] if op == 'call' else self._function(op)}({inner})"
 
     def _element(self, array: str, index: int) -> str:
         self.arrays.add(array)

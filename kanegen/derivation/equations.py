@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from math import inf
+from types import ModuleType
 from typing import Any, TypeVar, cast
 
 import sympy
@@ -37,7 +39,7 @@ from kanegen.derivation.speeds import factors, lower_model, model_before, new_sp
 from kanegen.derivation.typeset import equations_table, quantity_display
 from kanegen.errors import BuildError
 from kanegen.graph import Graph, Identities, Node, balanced, count_operations, to_sympy, to_sympy_cse
-from kanegen.model import Model
+from kanegen.model import Baumgarte, Model
 from kanegen.model.expressions import symbol_name
 
 Feature = TypeVar("Feature")
@@ -137,6 +139,38 @@ class Equations:
     @property
     def graph(self) -> Graph:
         return self.system.graph
+
+    def to_jax(
+        self,
+        form: str = "auto",
+        functions: str | Sequence[str] | None = None,
+        stabilization: Baumgarte | None = None,
+    ) -> ModuleType:
+        """The functions of the model as pure functions of JAX, in a module (docs/jax.md).
+
+        The module has a function ``f(t, y, r=None, p=None)`` for each name in its dictionary ``FUNCTIONS``, such as
+        ``rhs``: y = (q, u, s) are coordinates, speeds and states, r the inputs and p the parameters, each an array, a
+        mapping from names to values, or None for the values of the model. They work under `jax.jit`, `jax.vmap`,
+        `jax.grad`, `jax.jacfwd` and `jax.jacrev`, and run on every device. Values that do not exist are NaN.
+
+        Parameters
+        ----------
+        form, functions
+            As for :func:`kanegen.build`.
+        stabilization
+            Gains of the constraints, which are constants of the functions; None: no stabilization.
+
+        Raises
+        ------
+        SolveError
+            If jax is missing.
+        BuildError
+            For constraints that the form cannot handle, options that do not exist, and projection.
+        """
+        # The layer is named, not imported: equations do not know who prints them. The model is derived again, so that
+        # the code does not depend on what was derived before.
+        module: ModuleType = import_module("kanegen.emission.jax").to_jax(self.model, form, functions, stabilization)
+        return module
 
     @property
     def operation_count(self) -> int:

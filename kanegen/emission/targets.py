@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from kanegen.emission.casadi import emit_casadi
+from kanegen.emission.jax import emit_jax
 from kanegen.emission.project import emit
 from kanegen.errors import BuildError, brief
 from kanegen.model import Model
@@ -29,6 +30,7 @@ TARGETS: Final[Mapping[str, Target]] = MappingProxyType(
     {
         C: Target("a project in C with a typed interface", emit),
         "casadi": Target("functions and derivatives with CasADi's C interface", emit_casadi),
+        "jax": Target("pure functions in a Python module that needs JAX only", emit_jax),
     }
 )
 """Every target by name."""

@@ -276,6 +276,15 @@ def test_emit_writes_sources(cache: Path, file: Path, tmp_path: Path) -> None:
     subprocess.run(kernel, cwd=next(folder.rglob("cli_pendulum.c")).parent, check=True, capture_output=True)
 
 
+def test_emit_writes_a_module_for_jax(cache: Path, file: Path, tmp_path: Path) -> None:
+    text = output(cache, "emit", file, tmp_path / "generated", "--target", "jax", "--name", "swing")
+    assert "swing.py" in text
+    module = (tmp_path / "generated" / "swing.py").read_text(encoding="utf-8")
+    compile(module, "swing.py", "exec")
+    assert "import kanegen" not in module
+    assert "def rhs(t, y, r=None, p=None):" in module
+
+
 def test_emit_writes_functions_for_casadi(cache: Path, file: Path, tmp_path: Path) -> None:
     text = output(cache, "emit", file, tmp_path / "generated", "--target", "casadi", "--name", "swing")
     assert "swing_casadi.c" in text
