@@ -286,16 +286,16 @@ class Function:
         arrays |= {"p": self.prepared.parameters, "g": self.prepared.gains}
         values = {"t": [float(t)], **{key: array.tolist() for key, array in arrays.items()}}
         status, numbers = interpret(m.program, self.name, values)
+        place = f"(t={float(t)!r}, q={q}, u={u})"
         if status == Status.OUTSIDE_TABLE:
-            raise OutsideTableError(
-                f"{self.name} cannot be evaluated: {m.outside(values) or _message(status)} (t={t!r}, q={q}, u={u})"
-            )
+            reason = m.outside(values) or _message(status)
+            raise OutsideTableError(f"{self.name} cannot be evaluated: {reason} {place}")
         if status < 0:
-            raise SolveError(f"{self.name} cannot be evaluated: {_message(status)} (t={t!r}, q={q}, u={u})")
+            raise SolveError(f"{self.name} cannot be evaluated: {_message(status)} {place}")
         array = np.array(numbers, dtype=np.float64).reshape(self.shape)
         if not np.isfinite(array).all():
-            place = np.argwhere(~np.isfinite(array))[0].tolist()
-            raise SolveError(f"{self.name} is not finite: {self.name}{place} (t={t!r}, q={q}, u={u})")
+            entry = np.argwhere(~np.isfinite(array))[0].tolist()
+            raise SolveError(f"{self.name} is not finite: {self.name}{entry} {place}")
         if out is not None:
             out[...] = array
             return out

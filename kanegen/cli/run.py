@@ -34,7 +34,7 @@ from kanegen.errors import ModelError
 from kanegen.model.expressions import symbol_name
 from kanegen.paths import require_writable
 from kanegen.pipeline import build
-from kanegen.solve import Solution, Solver
+from kanegen.solve import IntegrationError, Solution, Solver
 from kanegen.solve.feedback.closed_loop import own_inputs
 from kanegen.solve.solution.formats import FORMATS, checked, save
 from kanegen.solve.solution.overview import event_table
@@ -149,7 +149,13 @@ def run(
     if html is not None:
         require_writable(html)
         require_viewer()
-    motion = simulate(file, parameters, Start(file, start, inputs), duration, points, settings)
+    try:
+        motion = simulate(file, parameters, Start(file, start, inputs), duration, points, settings)
+    except IntegrationError as error:
+        if output is not None:
+            save(error.solution, output, "--output")
+            print_line(f"written: {output}, up to t = {error.solution.t[-1]:g} s")
+        raise
     console = Console()
     console.print(_summary(motion))
     if motion.solution.events:

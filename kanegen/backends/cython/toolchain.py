@@ -30,7 +30,7 @@ _INSTALL_ADVICE = (
     "Install one (Debian and Ubuntu: apt install gcc libc6-dev; Fedora: dnf install gcc; macOS: xcode-select "
     "--install; conda: conda install c-compiler), or set the environment variable CC to the one to use. Models without "
     'contacts and events also run without a compiler, slowly: kg.build(model, backend="interpreted"), and '
-    "--backend interpreted for kanegen build, run, report and verify."
+    "--backend interpreted for kanegen build, run, report and verify (not for bench and fmu)."
 )
 
 KERNEL_FLAGS: Final = ("-std=c99", "-O3", "-march=native", "-fno-tree-slp-vectorize")
