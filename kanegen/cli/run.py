@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -149,13 +150,8 @@ def run(
     if html is not None:
         require_writable(html)
         require_viewer()
-    try:
+    with _keeping_parts(output):
         motion = simulate(file, parameters, Start(file, start, inputs), duration, points, settings)
-    except IntegrationError as error:
-        if output is not None:
-            save(error.solution, output, "--output")
-            print_line(f"written: {output}, up to t = {error.solution.t[-1]:g} s")
-        raise
     console = Console()
     console.print(_summary(motion))
     if motion.solution.events:
@@ -171,6 +167,18 @@ def run(
         print_line(f"animation: {page.save(html)}")
         for notice in page.notices:
             print_line(f"  {notice}")
+
+
+@contextmanager
+def _keeping_parts(output: Path | None) -> Iterator[None]:
+    """Write the part of a motion that ends early to ``output``."""
+    try:
+        yield
+    except IntegrationError as error:
+        if output is not None:
+            save(error.solution, output, "--output")
+            print_line(f"written: {output}, up to t = {error.solution.t[-1]:g} s")
+        raise
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from itertools import chain
 
 from kanegen._version import __version__
 from kanegen.codegen.functions import Entry, entries, prepare_body, user_names
-from kanegen.codegen.sources import Sources, render, runtime_headers
+from kanegen.codegen.sources import Sources, render, runtime_headers, text_digest
 from kanegen.codegen.text import comment, stem
 from kanegen.errors import BuildError
 from kanegen.graph.derivatives import reachable
@@ -14,7 +14,7 @@ from kanegen.graph.functions import Spline
 from kanegen.precision import DOUBLE
 from kanegen.program.kernels import KERNELS
 from kanegen.program.passes.lowered import LoweredProgram, UserSpline, lowered_program
-from kanegen.program.passes.stored import PROGRAM_FILE, program_text
+from kanegen.program.passes.stored import PROGRAM_FILE, is_of_code, program_text, read_program
 from kanegen.program.records import Call, Program
 
 
@@ -37,13 +37,20 @@ def emit_sources(program: Program, *, digest: str, options_text: str = "") -> So
     """
     name, lowered = stem(program.name), lowered_in_range(program)
     context = lowered_context(lowered, digest=digest, options_text=options_text)
+    code = render("kernel/kernel.c.jinja", **context)
     files = {
-        PROGRAM_FILE: program_text(lowered),
-        f"{name}.c": render("kernel/kernel.c.jinja", **context),
+        PROGRAM_FILE: program_text(lowered, text_digest([code])),
+        f"{name}.c": code,
         f"{name}.h": render("kernel/kernel.h.jinja", **context),
         **runtime_headers(),
     }
     return Sources(name, digest, files)
+
+
+def program_of(sources: Sources) -> LoweredProgram | None:
+    """The program from which the kernel was printed; None if it is not there, or the kernel was changed since."""
+    text = sources.files.get(PROGRAM_FILE, "")
+    return read_program(text) if is_of_code(text, text_digest([sources.text(sources.kernel)])) else None
 
 
 def kernel_context(program: Program, *, digest: str, options_text: str) -> dict[str, object]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kanegen._version import __version__
 from kanegen.codegen.functions import Entry, entries, identifiers, prepare_body, user_names
-from kanegen.codegen.kernel import users_context
+from kanegen.codegen.kernel import program_of, users_context
 from kanegen.codegen.methods.files import METHODS
 from kanegen.codegen.printer import Printer
 from kanegen.codegen.sources import Sources, include_closure, render, runtime_headers
@@ -22,7 +22,6 @@ from kanegen.errors import BuildError
 from kanegen.program.passes.code import Code, Evaluate, Part
 from kanegen.program.passes.lower import Value
 from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram, UserSpline
-from kanegen.program.passes.stored import PROGRAM_FILE, read_program
 from kanegen.program.records import Call, Check, Guard
 from kanegen.resources import template_folder
 
@@ -71,7 +70,7 @@ def batch_sources(sources: Sources, name: str) -> dict[str, str]:
     Functions that need a linear solver with pivots, as the general form of constrained equations, have no form on
     lanes: their file evaluates them row by row. Raises `BuildError` for a function that the kernel lacks.
     """
-    program = read_program(sources.text(PROGRAM_FILE))
+    program = _program(sources)
     if name not in {function.name for function in program.functions if not function.internal}:
         raise BuildError(f"the kernel {sources.kernel!r} has no function {name!r}")
     function = program.function(name)
@@ -102,7 +101,7 @@ def many_sources(sources: Sources, name: str, method: str, quantity: str = "") -
     None for a right-hand side ``name`` that has no form on lanes. ``quantity``: a function that is reduced; evaluated
     row by row if it has no form on lanes.
     """
-    program = read_program(sources.text(PROGRAM_FILE))
+    program = _program(sources)
     functions = _on_lanes(program, program.function(name))
     if not functions:
         return None
@@ -126,6 +125,13 @@ def many_sources(sources: Sources, name: str, method: str, quantity: str = "") -
     )
     tableau = {"kg_tableaux.h": runtime_headers((method,))["kg_tableaux.h"]}
     return _with_headers(sources, {MANY_FILE: main, **_headers(*MANY_HEADERS), **tableau})
+
+
+def _program(sources: Sources) -> LoweredProgram:
+    program = program_of(sources)
+    if program is None:
+        raise BuildError(f"{sources.kernel!r} was changed after it was generated, and cannot run on lanes; build again")
+    return program
 
 
 def _on_lanes(program: LoweredProgram, function: LoweredFunction) -> list[LoweredFunction]:

@@ -55,7 +55,7 @@ def test_texts_that_do_not_belong_to_this_version_are_replaced(
         monkeypatch.setattr("sys.version", "3.99")
     else:
         name = RENDERED[0] if change == "text" else min(note.keys() - set(RENDERED))
-        cache.write_note(GENERATOR_NOTE, {**note, name: note[name][:-4] + "AAAA"})
+        cache.write_note(GENERATOR_NOTE, {**note, name: "A" + note[name]})
     forget()
     with generator.known_texts(cache):
         assert not TEXTS

@@ -182,38 +182,6 @@ def test_run_by_fixed_steps(cache: Path, file: Path) -> None:
     assert re.search(r"steps\s*.\s*50 ", text)
 
 
-def test_the_part_of_a_run_that_ends_early_is_written(cache: Path, tmp_path: Path) -> None:
-    file, table = tmp_path / "slide.py", tmp_path / "motion.csv"
-    file.write_text(SLIDE, encoding="utf-8")
-    done = invoke(cache, "run", file, "--time", "2", "--output", table)
-    assert done.exit_code == 1
-    says(done.output, "lift", f"written: {table}, up to t = 1")
-    with table.open(encoding="utf-8") as stream:
-        heading, *rows = csv.reader(stream)
-    assert heading == ["t", "x", "v"]
-    np.testing.assert_allclose([float(rows[-1][0]), float(rows[-1][1])], 1.0, rtol=1e-6)
-
-
-SLIDE = """
-import sympy.physics.mechanics as me
-import kanegen as kg
-
-def model():
-    x, v = me.dynamicsymbols("x v")
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x)
-    P.set_vel(N, v * N.x)
-    lift = kg.Spline([0, 0.5, 1], [0, 0, 0], "linear", "lift", extrapolate="error")
-    return kg.Model(
-        name="slide", frame=N, coordinates=[x], speeds=[v], kinematics=[v - x.diff()],
-        bodies=[me.Particle("p", P, 1)], loads=[(P, lift(x) * N.x)],
-    )
-
-INITIAL = {"t": 0, "q": [0], "u": [1]}
-"""
-
-
 def test_run_closes_loops(cache: Path, tmp_path: Path) -> None:
     table = tmp_path / "motion.csv"
     energy, spacecraft = (EXAMPLES / f"{name}.py" for name in ("energy_servo", "spacecraft_detumbling"))

@@ -12,6 +12,7 @@ from tolerances import SOLVE
 
 import kanegen as kg
 from kanegen.bench.timing import States, TimedFunction, timed_library
+from kanegen.codegen.kernel import program_of
 from kanegen.codegen.pieces import pieces
 from kanegen.codegen.sources import Sources
 from kanegen.codegen.units import MOST_ANGLES, units
@@ -19,7 +20,6 @@ from kanegen.graph import Graph
 from kanegen.pipeline import sources_of
 from kanegen.program.passes.lower import FEWEST_GATHERED
 from kanegen.program.passes.lowered import lowered_program
-from kanegen.program.passes.stored import PROGRAM_FILE, read_program
 from kanegen.program.records import Block, Function, Program, Store, Symbols
 
 
@@ -33,7 +33,9 @@ def short_functions_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def texts_of(sources: Sources, count: int) -> tuple[str, ...]:
     """The kernel in at most ``count`` files, none if it is compiled as one."""
-    return pieces(read_program(sources.text(PROGRAM_FILE)), sources.digest, count).texts
+    program = program_of(sources)
+    assert program is not None
+    return pieces(program, sources.digest, count).texts
 
 
 def chain() -> Any:
@@ -58,7 +60,9 @@ def test_a_kernel_in_pieces_has_the_same_values() -> None:
 def test_each_part_is_in_one_piece() -> None:
     sources = sources_of(chain(), functions=("rhs",))
     text = sources.text("chain_in_pieces.c")
-    assert pieces(read_program(sources.text(PROGRAM_FILE)), sources.digest, 1).has_long_functions
+    program = program_of(sources)
+    assert program is not None
+    assert pieces(program, sources.digest, 1).has_long_functions
     parts = text.count("static KG_APART")
     for count in (2, 4, 100):
         texts = texts_of(sources, count)

@@ -441,7 +441,7 @@ def test_an_emitted_module_needs_jax_only(tmp_path: Path) -> None:
     values = dict(zip(names, [*begin["q"], *begin["u"]], strict=True))
     folder = emit_for("jax", model, tmp_path / "crank", name="crank", values=values)
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(folder=str(folder))],
+        [sys.executable, "-B", "-c", SCRIPT.format(folder=str(folder))],
         capture_output=True,
         text=True,
         check=True,

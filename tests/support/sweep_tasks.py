@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import kanegen as kg
-from kanegen.backends.cython import extension
+from kanegen.backends.cython import kernel
 
 
 def twice(solver: kg.Solver, member: kg.results.Member) -> Mapping[str, Any]:
@@ -60,14 +60,14 @@ def set_variables(variables: Mapping[str, str]) -> None:
 def log_compilations(file: Path, variables: Mapping[str, str]) -> None:
     """The initializer of a process that writes the name of each C file that it compiles as a line of ``file``."""
     set_variables(variables)
-    compile_object = extension.compile_object
+    compile_object = kernel.compile_object
 
     def logged(toolchain: Any, flags: Any, source: Path, *rest: Any) -> None:
         with file.open("a") as log:
             log.write(f"{source.name}\n")
         compile_object(toolchain, flags, source, *rest)
 
-    extension.compile_object = logged
+    kernel.compile_object = logged
 
 
 class Pickling(Executor):

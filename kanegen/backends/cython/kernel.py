@@ -8,9 +8,9 @@ from pathlib import Path
 from kanegen.backends.cython.job import Job
 from kanegen.backends.cython.processes import Submit, processors
 from kanegen.backends.cython.toolchain import compile_object
+from kanegen.codegen.kernel import program_of
 from kanegen.codegen.pieces import Pieces, pieces
 from kanegen.codegen.sources import Sources
-from kanegen.program.passes.stored import PROGRAM_FILE, read_program
 from kanegen.writing import write_files
 
 
@@ -37,6 +37,6 @@ def compile_kernel(job: Job, sources: Sources, work: Path, submit: Submit) -> li
 
 
 def _pieces(sources: Sources) -> Pieces:
-    """The kernel in several files. Sources that were not made from a program are compiled as one."""
-    text = sources.files.get(PROGRAM_FILE)
-    return pieces(read_program(text), sources.digest, processors()) if text else Pieces((), has_long_functions=False)
+    """The kernel in several files. One that was not printed from a program, or changed since, is compiled as one."""
+    program = program_of(sources)
+    return pieces(program, sources.digest, processors()) if program else Pieces((), has_long_functions=False)

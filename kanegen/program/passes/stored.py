@@ -35,10 +35,11 @@ PROGRAM_FILE: Final = "program.json"
 """The file with the lowered program, beside the sources."""
 
 
-def program_text(program: LoweredProgram) -> str:
-    """The program as JSON; equal programs give identical text."""
+def program_text(program: LoweredProgram, printed: str = "") -> str:
+    """The program as JSON; equal programs give identical text. ``printed``: digest of the code that was printed."""
     users = {payload: index for index, payload in enumerate(program.users)}
     plain = {
+        "printed": printed,
         "name": program.name,
         "precision": program.precision.name,
         "symbols": vars(program.symbols),
@@ -53,6 +54,11 @@ def program_text(program: LoweredProgram) -> str:
         "angles": program.angles,
     }
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def is_of_code(text: str, printed: str) -> bool:
+    """Whether the code with the digest ``printed`` was printed from the program with this text."""
+    return text.startswith(f'{{"printed":"{printed}"')
 
 
 def read_program(text: str) -> LoweredProgram:
