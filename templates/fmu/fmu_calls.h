@@ -9,6 +9,7 @@
 #include "fmu_memory.h"
 #include "fmu_slopes.h"
 #include "fmu_steps.h"
+#include "kg_residual_units.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -184,19 +185,31 @@ static inline int fmu_setup(fmu_instance *instance, int has_tolerance, kg_real t
   return FMU_DONE;
 }
 
+/* The first constraint that the start violates by more than `allowed` of its unit, its residual being d->jacobian[i]; or
+ * the number of constraints. A negative status is written to `status`. */
+static inline int fmu_violated(fmu_data *d, const kg_function *residuals, kg_real allowed, int *status) {
+  const int n_q = d->model->n_q, n_u = d->model->n_u, m = residuals->rows;
+  kg_real *units = d->jacobian + m, *beside = units + m;
+  *status = kg_residual_units(residuals, n_q, n_u, d->t, d->y, d->y + n_q, d->r, d->p, d->work, d->jacobian, units,
+                              d->state, beside);
+  for (int i = 0; i < m && *status >= 0; ++i) {
+    if (!(KG_ABS(d->jacobian[i]) <= allowed * units[i])) {
+      return i;
+    }
+  }
+  return m;
+}
+
 /* Ends the start. A start that violates the constraints is an error, as in Python. */
 static inline int fmu_initialize(fmu_instance *instance) {
-  const kg_real allowed = KG_C(1e-6);
   fmu_data *d = instance->data;
   const kg_function *residuals = kg_find_function(d->model, "residuals");
   int status = fmu_start(d);
   if (status >= 0 && residuals && residuals->rows > 0) {
-    status = residuals->evaluate(d->t, d->y, d->y + d->model->n_q, d->r, d->p, d->work, d->jacobian);
-    for (int i = 0; i < residuals->rows && status >= 0; ++i) {
-      if (!(KG_ABS(d->jacobian[i]) <= allowed * (KG_C(1.0) + kg_largest(d->n, d->y)))) {
-        return fmu_fail(instance, "the start violates constraint %d (of %d) by %g: set consistent coordinates and speeds",
-                        i + 1, residuals->rows, (double)d->jacobian[i]);
-      }
+    const int violated = fmu_violated(d, residuals, KG_C(1e-6), &status);
+    if (violated < residuals->rows) {
+      return fmu_fail(instance, "the start violates constraint %d (of %d) by %g: set consistent coordinates and speeds",
+                      violated + 1, residuals->rows, (double)d->jacobian[violated]);
     }
   }
   if (status >= 0) {

@@ -72,7 +72,7 @@ typedef struct {
   kg_real *guards;
   kg_real *settled;   /* guards after the last event or step without event */
   kg_real *slopes;    /* scratch of directional derivatives */
-  kg_real *jacobian;  /* largest Jacobian */
+  kg_real *jacobian;  /* largest Jacobian, or the residuals of the start with their units */
   void *events;       /* memory of kg_hybrid */
   int *fresh;         /* per function: its values belong to the present state */
   int *counts;        /* per event */
@@ -120,10 +120,11 @@ static inline size_t fmu_slopes_length(const fmu_data *d) {
   return 2 * (size_t)(point + result) + (size_t)m->n_r + 1;
 }
 
-/* Longest row of a Jacobian times its number of rows. */
+/* Longest row of a Jacobian times its number of rows; at least residuals, their units and those of a state beside it. */
 static inline size_t fmu_jacobian_length(const fmu_data *d) {
   const kg_model *m = d->model;
-  size_t length = 1;
+  const kg_function *residuals = kg_find_function(m, "residuals");
+  size_t length = residuals != NULL ? 3 * (size_t)residuals->rows + 1 : 1;
   for (int i = 0; i < m->n_functions; ++i) {
     const kg_function *f = m->functions + i;
     const size_t own = (size_t)(f->rows > 0 ? f->rows : 1) * (size_t)(f->cols > 0 ? f->cols : 1);

@@ -10,6 +10,8 @@ from typing import Any
 import fmus
 import numpy as np
 import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
 from ccompile import C_COMPILER, SANITIZERS, SANITIZING
 from fmus import CASES, VERSIONS, Fmu, components, fmu_of
 from systems import initial, model_of, solver_for
@@ -340,6 +342,29 @@ def test_a_start_that_violates_constraints_is_refused() -> None:
     fmu = fmu_of("slider_crank", "2.0")
     made = loaded(fmu, cosimulation=True)
     made.set_real(fmu.references("theta"), [1.0])
+    with pytest.raises(Exception, match="ERROR"):
+        made.exit_initialization_mode()
+
+
+def test_a_start_is_judged_in_the_unit_of_its_constraints(tmp_path: Path) -> None:
+    """The closure of a pendulum of one micrometer, in square meters: no residual exceeds 1e-11."""
+    x, y, v, w = me.dynamicsymbols("x y v w")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, v * N.x + w * N.y)
+    length = sm.Symbol("l")
+    model = kg.Model(
+        name="micro", frame=N, coordinates=(x, y), speeds=(v, w), kinematics=(v - x.diff(), w - y.diff()),
+        bodies=(me.Particle("bob", P, 1e-12),), gravity=-9.81 * N.y, parameters={length: 1e-6},
+        holonomic_constraints=(x**2 + y**2 - length**2,), initial={"x": 6e-7, "y": -8e-7, "v": 0, "w": 0},
+    )  # fmt: skip
+    fmu = fmus.unpacked(kg.export_fmu(model, tmp_path / "micro.fmu", compiler=fmus.FAST), "2.0")
+    made = loaded(fmu, cosimulation=True)
+    made.exit_initialization_mode()
+    made.free_instance()
+    made = loaded(fmu, cosimulation=True)
+    made.set_real(fmu.references("x"), [6.1e-7])
     with pytest.raises(Exception, match="ERROR"):
         made.exit_initialization_mode()
 
