@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 from kanegen.errors import BuildError
 
 
 def template_folder() -> Path:
-    """The folder of the templates: in a wheel, an editable install or a plain checkout."""
-    try:
-        return Path(import_module("kanegen.templates").__path__[0])
-    except ModuleNotFoundError:
-        # A checkout that is not installed keeps the templates next to the package, not inside it.
-        folder = Path(__file__).parents[1] / "templates"
-        if (folder / "module.pyx").is_file():
+    """The folder of the templates that belong to this package.
+
+    Only these two places count, whatever other copies of kanegen ``sys.path`` leads to: Python code and templates of
+    different versions do not fit together. Raises `BuildError` if there is neither folder.
+    """
+    package = Path(__file__).parent
+    places = (package.parent / "templates", package / "templates")
+    for folder in places:
+        if (folder / "runtime" / "kg_model.h").is_file():
             return folder
-        raise BuildError(
-            f"the templates are neither in the package kanegen.templates nor in {folder}; reinstall kanegen"
-        ) from None
+    raise BuildError(f"the templates are neither in {places[0]} nor in {places[1]}; reinstall kanegen")

@@ -305,7 +305,7 @@ def peer_source(equations: KaneEquations) -> str:
     texts = [printer.doprint(expand(expression)) for expression in reduced]
     end = n_q + len(places) + size
     return render(
-        "bench_peer.c.jinja",
+        "bench/peer.c.jinja",
         name=comment(equations.name),
         sizes=equations.sizes,
         constrained=equations.constrained,

@@ -170,7 +170,7 @@ def timed_library(files: Mapping[str, str], kernel: str, kernel_flags: Sequence[
     """
     options, loop = toolchain.CompilerOptions(), "bench_timing.c"
     flags = (*options.common, *(options.kernel if kernel_flags is None else kernel_flags))
-    return load({**files, loop: render("bench_timing.c.jinja")}, {kernel: flags, loop: flags})
+    return load({**files, loop: render("bench/timing.c.jinja")}, {kernel: flags, loop: flags})
 
 
 def processor_name() -> str:

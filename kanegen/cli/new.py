@@ -38,6 +38,6 @@ def new(name: str) -> None:
 
 def model_text(name: str) -> str:
     """The text of the model file."""
-    text = template_folder().joinpath("new_model.py.jinja").read_text(encoding="utf-8")
+    text = template_folder().joinpath("project/new_model.py.jinja").read_text(encoding="utf-8")
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
     return environment.from_string(text).render(name=name)

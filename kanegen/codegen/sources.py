@@ -105,7 +105,10 @@ def _check_path(path: str) -> None:
         raise BuildError(f"the generated file {path!r} is outside its folder; expected a relative POSIX path")
 
 
-RUNTIME = "runtime"
+RUNTIME: Final = "runtime"
+MODULE: Final = "module"
+"""Folders of the templates: the headers of the runtime, and the Python module."""
+
 RENDERED: Final = ("kg_codes.h", "kg_methods.h", "kg_tableaux.h", "kg_rosenbrock.h")
 """Headers of the runtime that are rendered from tables."""
 
@@ -169,7 +172,7 @@ def _rendered_headers(names: tuple[str, ...]) -> dict[str, str]:
 
     methods = [METHODS[name] for name in names]
     codes = render(
-        "codes.h.jinja",
+        "headers/codes.h.jinja",
         statuses=list(Status),
         modes=list(Mode),
         regularized=REGULARIZED,
@@ -181,9 +184,9 @@ def _rendered_headers(names: tuple[str, ...]) -> dict[str, str]:
     )
     texts = (
         codes,
-        render("methods.h.jinja", methods=methods),
-        render("tableaux.h.jinja", methods=[m for m in methods if not m.is_implicit]),
-        render("rosenbrock.h.jinja", methods=[m for m in methods if m.is_implicit]),
+        render("headers/methods.h.jinja", methods=methods),
+        render("headers/tableaux.h.jinja", methods=[m for m in methods if not m.is_implicit]),
+        render("headers/rosenbrock.h.jinja", methods=[m for m in methods if m.is_implicit]),
     )
     return dict(zip(RENDERED, texts, strict=True))
 
@@ -261,7 +264,7 @@ def wrapper_files(features: Features = SHARED) -> dict[str, str]:
     while waiting:
         name = waiting.pop()
         if name not in files:
-            files[name] = render(name, has=features)
+            files[name] = render(f"{MODULE}/{name}", has=features)
             waiting += _MODULE_FILE.findall(files[name])
     return dict(sorted(files.items()))
 
@@ -269,8 +272,8 @@ def wrapper_files(features: Features = SHARED) -> dict[str, str]:
 @cache
 def wrapper_templates() -> Mapping[str, str]:
     """The templates of the module, file name to text."""
-    names = sorted(item.name for item in template_folder().iterdir() if item.name.startswith("module"))
-    return {name: _template_text(name) or "" for name in names}
+    files = (template_folder() / MODULE).iterdir()
+    return {file.name: file.read_text(encoding="utf-8") for file in sorted(files) if file.is_file()}
 
 
 @cache

@@ -31,6 +31,9 @@ from kanegen.resources import template_folder
 _GENERATING = ("graph", "model", "derivation", "program", "codegen")
 """Folders of the package that decide on the generated code, besides its files; the other layers come later."""
 
+_TEMPLATES = ("headers", "kernel", "module", "runtime")
+"""Folders of the templates that decide on it."""
+
 
 def fingerprint(system: System, *options: str) -> str:
     """SHA-256 in hexadecimal over the lowered model, kanegen's version and ``options``."""
@@ -50,7 +53,7 @@ def generator_digest() -> str:
     """
     digest = sha256()
     package, templates = str(Path(__file__).parents[1]), str(template_folder())
-    for root, folders in ((package, _GENERATING), (templates, ("runtime",))):
+    for root, folders in ((package, _GENERATING), (templates, _TEMPLATES)):
         for folder in (root, *(os.path.join(root, name) for name in folders)):
             for path, content in _source_files(folder, recursive=folder != root):
                 digest.update(f"{path[len(root) :]} {len(content)}\n".encode())

@@ -24,9 +24,9 @@ from kanegen.emission.words import equations_in_words
 from kanegen.program.passes.count import operation_count
 
 PACKAGE: Final = {
-    "pyproject.toml": "project_pyproject.toml.jinja",
-    "setup.py": "project_setup.py.jinja",
-    "MANIFEST.in": "project_manifest.in.jinja",
+    "pyproject.toml": "project/pyproject.toml.jinja",
+    "setup.py": "project/setup.py.jinja",
+    "MANIFEST.in": "project/manifest.in.jinja",
 }
 """Files that build the Python package, and their templates."""
 
@@ -209,7 +209,7 @@ class ProjectFiles:
         context = {**context, "runtime": sorted(headers)}
         files["Makefile"] = render("interface/makefile.jinja", **context)
         files["stack.awk"] = render("interface/stack.awk")
-        files["README.md"] = render("project_readme.md.jinja", **context)
+        files["README.md"] = render("project/readme.md.jinja", **context)
         if PYTHON in self.programs:
             files |= self._python(context)
             headers |= include_closure(wrapper_files(self.features), available)
@@ -218,7 +218,7 @@ class ProjectFiles:
     def _examples(self) -> dict[str, str]:
         """The example program, the demo in real time and the measurement of the times of steps."""
         context = {**self.context, "restart": BENCH_RESTART}
-        templates = {EXAMPLE: "project_example.c.jinja", **OF_STEPS}
+        templates = {EXAMPLE: "project/example.c.jinja", **OF_STEPS}
         return {
             f"{EXAMPLES}{self.stem}_{name}.c": render(template, **context)
             for name, template in templates.items()
@@ -240,7 +240,7 @@ class ProjectFiles:
         return {
             **{name: render(template, **context) for name, template in PACKAGE.items()},
             **{f"{self.package}/{name}": text for name, text in wrapper_files(self.features).items()},
-            f"{self.package}/__init__.py": render("project_init.py.jinja", **context),
+            f"{self.package}/__init__.py": render("project/init.py.jinja", **context),
         }
 
 

@@ -61,7 +61,7 @@ def report_page(subject: Subject) -> Page:
     require_packages()
     sections = [section for title, make in SECTIONS.items() if (section := _section(title, make, subject))]
     template = Environment(undefined=StrictUndefined, autoescape=False, trim_blocks=True).from_string(
-        template_folder().joinpath("report.html.jinja").read_text(encoding="utf-8")
+        template_folder().joinpath("report/report.html.jinja").read_text(encoding="utf-8")
     )
     title = subject.model.name
     text = template.render(title=escape(title), version=__version__, sections=sections)

@@ -25,7 +25,7 @@ def page(scene: dict[str, Any]) -> str:
     from jinja2 import Environment, StrictUndefined
 
     code = viewer()
-    folder = template_folder()
+    folder = template_folder() / "animation"
     template = Environment(undefined=StrictUndefined, autoescape=False).from_string(
         folder.joinpath("animation.html.jinja").read_text(encoding="utf-8")
     )

@@ -29,7 +29,7 @@ def cache(tmp_path: Path) -> Iterator[Cache]:
     cache = open_cache(tmp_path)
     with generator.known_texts(cache):
         runtime_headers()
-        render("new_model.py.jinja", name="first")
+        render("project/new_model.py.jinja", name="first")
     yield cache
     forget()
 
@@ -37,13 +37,13 @@ def cache(tmp_path: Path) -> Iterator[Cache]:
 def test_a_later_process_renders_no_headers_and_compiles_no_templates(
     cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    headers, model = runtime_headers(), render("new_model.py.jinja", name="first")
+    headers, model = runtime_headers(), render("project/new_model.py.jinja", name="first")
     forget()
     with generator.known_texts(cache):
         monkeypatch.setattr(sources, "_rendered_headers", None)
         assert runtime_headers() == headers
         monkeypatch.setattr(type(sources.environment()), "compile", None)
-        assert render("new_model.py.jinja", name="first") == model
+        assert render("project/new_model.py.jinja", name="first") == model
 
 
 @pytest.mark.parametrize("change", ["text", "version", "code"])

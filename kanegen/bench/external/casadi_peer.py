@@ -70,7 +70,7 @@ def compiled(function: Any) -> Path:
 
 def link_timed(folder: Path) -> Path:
     """The library of ``f.c`` in a folder, with a timing loop."""
-    (folder / "loop.c").write_text(render("bench_casadi.c.jinja"), encoding="utf-8")
+    (folder / "loop.c").write_text(render("bench/casadi.c.jinja"), encoding="utf-8")
     return link(folder, {"f.c": FAST, "loop.c": FAST})
 
 

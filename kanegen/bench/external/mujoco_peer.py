@@ -138,7 +138,7 @@ def _numbers(values: Any) -> str:
 def _in_c(mujoco: Any, model: Any, data: Any, q: Array, v: Array) -> Task:
     """A task that calls `mj_forward` at the states in turn, in C."""
     library = ctypes.CDLL(str(next(Path(mujoco.__file__).parent.glob("libmujoco*"))))
-    loop = load({"loop.c": render("bench_mujoco.c.jinja")}, {"loop.c": FAST})
+    loop = load({"loop.c": render("bench/mujoco.c.jinja")}, {"loop.c": FAST})
     loop.bench_mujoco.restype = ctypes.c_double
     q, v = np.ascontiguousarray(q), np.ascontiguousarray(v)
     arguments = (

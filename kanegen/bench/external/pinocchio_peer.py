@@ -230,7 +230,7 @@ def _library(*flags: str) -> ctypes.CDLL:
     headers = Path(pinocchio.__file__).parents[4] / "include"
     if not (headers / "pinocchio" / "multibody.hpp").is_file():
         raise BuildError(f"there are no headers of Pinocchio in {headers}")
-    text = render("bench_pinocchio.cpp.jinja")
+    text = render("bench/pinocchio.cpp.jinja")
     include = (headers, casadi_folder / "include" / "eigen3", casadi_folder / "include")
     flags = (*FLAGS, *flags, *(f"-I{folder}" for folder in include))
     key = "\0".join((text, *flags, toolchain.cpu_identity(), pinocchio.__version__, casadi.__version__))

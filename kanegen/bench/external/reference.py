@@ -29,7 +29,7 @@ def reference_solution(formulas: Formulas, name: str, duration: float) -> Array:
     the motion is too sensitive to its start, or is not finite, and `BuildError` if the C code does not compile.
     """
     statements = list(c_statements(formulas, "long double", "l"))
-    text = render("bench_reference.c.jinja", name=name, n=len(formulas.start), columns=COLUMNS, statements=statements)
+    text = render("bench/reference.c.jinja", name=name, n=len(formulas.start), columns=COLUMNS, statements=statements)
     library = load({"reference.c": text}, {"reference.c": ("-std=c99", "-fPIC", "-O1")})
     steps = max(1, round(STEPS_PER_SECOND * duration))
     coarse = _solution(library, formulas, name, duration, steps)

@@ -126,7 +126,7 @@ def test_headers_are_complete_and_deterministic() -> None:
 
 def test_templates_are_strict() -> None:
     with pytest.raises(UndefinedError):
-        render("tableaux.h.jinja")
+        render("headers/tableaux.h.jinja")
     with pytest.raises(TemplateNotFound):
         render("missing.jinja")
     assert environment() is environment()

@@ -1,1 +1,0 @@
-"""The C headers of batch evaluation."""

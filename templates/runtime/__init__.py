@@ -1,1 +1,0 @@
-"""C99 runtime headers, copied verbatim into every generated project."""
