@@ -6,6 +6,7 @@
 # make test-all    test and test-targets in one session
 # make test-campaigns    the generators of random models, motions, events and damaged files at full size (see docs/verification.md)
 # make lint    ruff and mypy --strict
+# make docs    the documentation site, in build/site; warnings are errors
 # make pictures    the pictures of the examples in docs/plots, and the outputs of docs/tour.ipynb
 # make bench-pages    the times that pages of animations take in a browser (see docs/animation.md)
 # make bench   the table of numbers (several minutes; see docs/benchmark.md)
@@ -23,7 +24,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 JOBS ?= 2
 
-.PHONY: demo environment test test-sympy test-targets test-all test-campaigns lint format bench bench-pages bench-peers pictures clean
+.PHONY: demo docs environment test test-sympy test-targets test-all test-campaigns lint format bench bench-pages bench-peers pictures clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python build_examples/rolling_disk.py
@@ -56,6 +57,10 @@ format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/docs.stamp
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs build/site
+	@echo "the site is in build/site; open build/site/index.html"
+
 bench-pages: $(VENV)/targets.stamp
 	$(BIN)/python -m pytest -m timing tests/view
 
@@ -85,6 +90,10 @@ $(VENV)/demo.stamp: pyproject.toml $(VENV)/pip.stamp
 
 $(VENV)/dev.stamp: pyproject.toml $(VENV)/pip.stamp
 	$(BIN)/python -m pip install --quiet -e ".[dev,plot]"
+	touch $(VENV)/demo.stamp $@
+
+$(VENV)/docs.stamp: pyproject.toml $(VENV)/pip.stamp
+	$(BIN)/python -m pip install --quiet -e ".[docs]"
 	touch $(VENV)/demo.stamp $@
 
 $(VENV)/targets.stamp: $(VENV)/dev.stamp
