@@ -166,7 +166,7 @@ class _Spinning:
         from rich.spinner import Spinner
 
         self.spinner = Spinner("dots")
-        quiet = {"transient": True, "redirect_stdout": False, "redirect_stderr": False}
+        quiet: dict[str, Any] = {"transient": True, "redirect_stdout": False, "redirect_stderr": False}
         self.live = Live(self.spinner, console=console, refresh_per_second=8.0, **quiet)
         self.live.start()
 
