@@ -51,7 +51,7 @@ test-campaigns: $(VENV)/dev.stamp
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict kanegen
+	$(BIN)/mypy --strict kanegen benchmarks
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
@@ -70,7 +70,7 @@ bench: $(VENV)/demo.stamp
 # One core: some of the packages would use all of them for batches.
 bench-peers: $(PEERS_VENV)/peers.stamp
 	mkdir -p $(dir $(PEERS_RESULTS))
-	OMP_NUM_THREADS=1 $(PEERS_VENV)/bin/kanegen bench --peers --output $(PEERS_RESULTS)
+	OMP_NUM_THREADS=1 $(PEERS_VENV)/bin/python -m benchmarks --output $(PEERS_RESULTS)
 	$(PEERS_VENV)/bin/python docs/make_peers.py $(PEERS_RESULTS)
 
 pictures: $(VENV)/targets.stamp

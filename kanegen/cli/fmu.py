@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from kanegen.backends.cython.toolchain import CompilerOptions
-from kanegen.bench.modelfile import ModelFile
 from kanegen.cli.arguments import (
     assignments_option,
     form_option,
@@ -21,6 +20,7 @@ from kanegen.cli.arguments import (
 from kanegen.codegen.methods.table import EMITTED
 from kanegen.emission.fmu import export_fmu
 from kanegen.emission.fmu.options import VERSIONS
+from kanegen.modelfile import ModelFile
 
 
 @click.command()

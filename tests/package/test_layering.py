@@ -42,7 +42,7 @@ ORDER = (
     "emission",
     "interop",
     "verification",
-    "bench",
+    "modelfile",
     "plot",
     "reporting",
     "cli",
