@@ -13,6 +13,7 @@ from kanegen.codegen.sources import include_closure, render, runtime_headers
 from kanegen.emission.fmu.description import Fmu
 from kanegen.emission.laws import context_of_laws, laws_of
 from kanegen.resources import template_folder
+from kanegen.run_options import Kind, StepOptions, table
 
 FOLDER: Final = "fmu"
 
@@ -74,8 +75,9 @@ def _context(fmu: Fmu, d: Description) -> dict[str, Any]:
         "clocks": clocks,
         "n_waiting": max((clock.waiting for clock in clocks), default=0),
         "methods": [f"KG_{name.upper()}" for name in fmu.methods],
-        "method": fmu.methods.index(fmu.options.method),
-        "options": list(fmu.options.solver().values()),
+        "method": fmu.methods.index(fmu.options.stepping["method"]),
+        "options": fmu.options.numbers,
+        "counts": [name for name, option in table(StepOptions).items() if option.kind is Kind.COUNT],
         "start_time": fmu.start_time,
         "starts": (
             ("y", "coordinates, speeds, states", starts["STATE"]),
