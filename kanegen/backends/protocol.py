@@ -120,7 +120,7 @@ class InputMaker(Protocol):
         """A callable ``r(t)``, ``r(t, q, u)`` or ``r(t, q, u, s)``, with 1, 3 or 4 arguments."""
 
 
-class CompiledRunOptions(StepOptions, total=False):
+class ModuleRun(StepOptions, total=False):
     """Options of a compiled run; events and contacts by index.
 
     ``projection``: (every, tolerance, integrals, whether constraints can become dependent during the run).
@@ -174,15 +174,7 @@ class Evaluator(Protocol):
         """``q`` and ``u`` as arrays. Raises `SolveError` for arguments of the wrong kind or size."""
 
     def integrate(
-        self,
-        function: Any,
-        inputs: Any,
-        t0: float,
-        t1: float,
-        q0: Any,
-        u0: Any,
-        s0: Any,
-        **options: Unpack[CompiledRunOptions],
+        self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, s0: Any, **options: Unpack[ModuleRun]
     ) -> Any:
         """Integrate a right-hand side; returns a ``RunResult`` with all results, also of a run that stopped early."""
 
