@@ -31,7 +31,7 @@ static kg_lanes kg_group_first_step(const kg_ode *ode) {
   kg_group *g = ode->group;
   const kg_many *m = ode->many;
   const kg_lanes span = KG_ABS(kg_group_stop(m, g) - g->t), sign = KG_SPREAD(kg_many_direction(m));
-  const kg_lanes limit = m->max_step > 0.0 ? KG_MIN(span, KG_SPREAD(m->max_step)) : span;
+  const kg_lanes limit = m->options.max_step > 0.0 ? KG_MIN(span, KG_SPREAD(m->options.max_step)) : span;
   const kg_lanes rounding = KG_SHORT_FIRST_STEP * KG_EPSILON;
   const kg_lanes shortest = KG_MAX(rounding * KG_ABS(g->t), KG_MIN(rounding * span, KG_LONG_FIRST_STEP));
   const kg_lanes least = KG_MIN(shortest, limit);
@@ -68,8 +68,8 @@ static void kg_group_start(const kg_ode *ode, kg_mask fresh) {
   if (m->values != NULL) {
     kg_group_reduce(m, g, fresh, 1);
   }
-  if (m->first_step > 0.0) {
-    g->h_next = KG_SELECT(fresh, KG_SPREAD(m->first_step), g->h_next);
+  if (m->options.first_step > 0.0) {
+    g->h_next = KG_SELECT(fresh, KG_SPREAD(m->options.first_step), g->h_next);
   } else {
     g->h_next = KG_SELECT(fresh, kg_group_first_step(ode), g->h_next);
   }
@@ -236,7 +236,7 @@ KG_INLINE void kg_group_accept(kg_group *g, kg_lanes t_new, kg_mask accepted) {
 static void kg_group_end(const kg_many *m, kg_group *g, kg_mask fatal) {
   const kg_mask there = g->t == KG_SPREAD(m->t_end);
   const kg_mask stuck = g->short_steps >= KG_SHORT_STEPS;
-  const kg_mask spent = g->steps >= KG_ALL(m->max_steps > 0 ? m->max_steps : LLONG_MAX);
+  const kg_mask spent = g->steps >= KG_ALL(m->options.max_steps > 0 ? m->options.max_steps : LLONG_MAX);
   kg_mask status = kg_mask_select(spent, KG_ALL(KG_TOO_MANY_STEPS), g->obstacle);
   status = kg_mask_select(there, KG_ALL(KG_FINISHED), status);
   status = kg_mask_select(fatal, KG_ALL(KG_RHS_FAILED), status);
@@ -285,7 +285,7 @@ static __attribute__((noinline)) void kg_group_pass(const kg_ode *ode, kg_mask s
 
 /* The ends of the trial steps of all lanes; motions whose steps are too small end. */
 KG_INLINE kg_lanes kg_group_target(const kg_many *m, kg_group *g) {
-  const kg_lanes t_end = kg_group_stop(m, g), longest = KG_SPREAD(m->max_step > 0.0 ? m->max_step : (double)INFINITY);
+  const kg_lanes t_end = kg_group_stop(m, g), longest = KG_SPREAD(m->options.max_step > 0.0 ? m->options.max_step : (double)INFINITY);
   const kg_lanes size = KG_MIN(g->h_next, longest), stretched = KG_MIN(KG_C(1.01) * size, longest);
   const kg_mask last = KG_ABS(t_end - g->t) <= stretched;
   const kg_lanes t_new = KG_SELECT(last, t_end, g->t + KG_SPREAD(kg_many_direction(m)) * size);
@@ -348,8 +348,8 @@ KG_EXPORT void kg_many_begin(const kg_many *m, double *memory) {
   kg_group *g = NULL;
   (void)kg_group_place(m, memory, &g);
   for (int i = 0; i < KG_N; ++i) {
-    g->rtol[i] = KG_SPREAD(m->rtol[i]);
-    g->atol[i] = KG_SPREAD(m->atol[i]);
+    g->rtol[i] = KG_SPREAD(m->options.rtol[i]);
+    g->atol[i] = KG_SPREAD(m->options.atol[i]);
   }
   g->waiting = 1;
 }

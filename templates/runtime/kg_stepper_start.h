@@ -1,24 +1,15 @@
-/* kg_stepper_start.h - defines the state and the options of an integration, and starts it (see kg_steppers.h). */
+/* kg_stepper_start.h - defines the state of an integration, and starts it (see kg_steppers.h). */
 #ifndef KG_STEPPER_START_H
 #define KG_STEPPER_START_H
 
 #include "kg_methods.h"
+#include "kg_options.h"
 #include "kg_step_limits.h"
 #include "kg_step_powers.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct {
-  int method;          /* number of a method: kg_methods.h */
-  kg_real step;        /* fixed-step methods: its size, > 0 */
-  kg_real first_step;  /* adaptive methods: 0 chooses it automatically */
-  kg_real max_step;    /* adaptive methods: 0 means no limit */
-  long long max_steps; /* accepted steps; 0 means no limit */
-  const kg_real *rtol; /* n values each, kept alive by the caller: a component's error stays near */
-  const kg_real *atol; /* atol + rtol |y|. Fixed-step methods may leave both NULL */
-} kg_stepper_options;
 
 /* What an accepted step replaces, so that it can be withdrawn. */
 typedef struct {
@@ -152,7 +143,7 @@ static inline kg_real kg_stepper_damping(const kg_stepper *s, kg_real error) {
 }
 
 static inline int kg_stepper_accepts(const kg_method *method, const kg_ode *ode, const kg_stepper_options *options) {
-  if (method->stages == 0 || ode->n < 1 || ode->rhs == NULL || options->max_steps < 0) {
+  if (method->stages == 0 || ode->n < 1 || ode->rhs == NULL || !kg_options_are_valid(options)) {
     return 0;
   }
   if (method->linearize && ode->jacobian == NULL) {
@@ -161,7 +152,7 @@ static inline int kg_stepper_accepts(const kg_method *method, const kg_ode *ode,
   if (!method->adaptive) {
     return options->step > KG_C(0.0) && KG_ISFINITE(options->step) && !options->rtol == !options->atol;
   }
-  if (!(options->first_step >= KG_C(0.0)) || !(options->max_step >= KG_C(0.0)) || !options->rtol || !options->atol) {
+  if (!options->rtol || !options->atol) {
     return 0;
   }
   for (int i = 0; i < ode->n; ++i) {

@@ -25,6 +25,7 @@ ORDER = (
     "progress",
     "forms",
     "codes",
+    "run_options",
     "resources",
     "graph",
     "shapes",
