@@ -15,8 +15,6 @@ from rich.console import Console
 from rich.table import Table
 
 from kanegen.arrays import Array
-from kanegen.bench.modelfile import ModelFile
-from kanegen.bench.timing import timed
 from kanegen.cli.arguments import (
     Command,
     assignments_option,
@@ -25,16 +23,20 @@ from kanegen.cli.arguments import (
     input_option,
     model_argument,
     print_line,
+    run_options,
     start_option,
     time_option,
 )
+from kanegen.cli.bench.timing import timed
 from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
 from kanegen.display import value_text
 from kanegen.errors import ModelError
 from kanegen.model.expressions import symbol_name
+from kanegen.modelfile import ModelFile
 from kanegen.paths import require_writable
 from kanegen.pipeline import build
+from kanegen.run_options import RunOptions
 from kanegen.solve import IntegrationError, Solution, Solver
 from kanegen.solve.feedback.closed_loop import own_inputs
 from kanegen.solve.solution.formats import FORMATS, checked, save
@@ -84,15 +86,7 @@ class _Motion:
 
 MOTION_OPTIONS: Final = (
     time_option,
-    click.option("--method", type=click.Choice([*ADAPTIVE, *FIXED_STEP]), default="dopri5", show_default=True),
-    click.option("--rtol", type=float, default=1e-8, show_default=True, help="Relative tolerance (adaptive methods)."),
-    click.option("--atol", type=float, default=1e-10, show_default=True, help="Absolute tolerance (adaptive methods)."),
-    click.option("--step", type=float, help=f"Step of {' and '.join(FIXED_STEP)}, s."),
-    click.option("--control", is_flag=True, help="Close the loop with the control law of the model."),
-    click.option(
-        "--sample-time", type=float, help="Seconds for which a servo holds its controls; default: continuous."
-    ),
-    click.option("--delay", type=float, help="Seconds from a sample until it acts; needs --sample-time."),
+    *run_options(RunOptions, (*ADAPTIVE, *FIXED_STEP)),
     click.option("--points", type=click.IntRange(min=2), help="Evenly spaced output points; default: every step."),
     assignments_option("-p", "--parameter", "parameters", help="A parameter's value."),
     start_option,
@@ -124,7 +118,6 @@ def motion_options(command: Command) -> Command:
     type=click.Path(path_type=Path),
     help="Write the motion in 3-D to a page that works offline (k3d); an existing file is replaced.",
 )
-@click.option("--progress", is_flag=True, help="Show a progress bar.")
 def run(
     file: ModelFile,
     parameters: dict[str, Any],
@@ -247,6 +240,8 @@ def simulate(
     solver = solver.with_initial(known)
     t_eval = None if points is None else np.linspace(t, t + duration, points)
     inputs = start.inputs_of(solver, settings["control"])
+    if settings["tau0"] is not None:
+        inputs["tau0"] = settings["tau0"]
     settings |= {"t_eval": t_eval, **state, **inputs}
     solution, seconds = timed(partial(solver.integrate, (t, t + duration), **settings))
     return _Motion(file, solver, solution, bool(inputs["r"]), build_seconds, seconds)

@@ -16,9 +16,9 @@ from kanegen.errors import SolveError, brief
 from kanegen.graph.ranks import independent_rows
 from kanegen.model.contacts import Event, normalized_events
 from kanegen.model.records import FrozenMapping
+from kanegen.run_options import StepOptions, defaults
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.run.options import ATOL
 from kanegen.solve.solution import MODES, ContactHistory, EventRecord, Outcome, Phase, conflict_message
 from kanegen.solve.values import (
     by_name,
@@ -172,7 +172,7 @@ class Contacting(Evaluation):
         if atol is not None:
             d = self.description
             names = (*d.coordinates, *d.speeds)
-            atol = numbers(tolerances(atol, "atol", ATOL, names), "atol", names)
+            atol = numbers(tolerances(atol, "atol", defaults(StepOptions)["atol"], names), "atol", names)
             require_none([f"atol is {x!r}; expected positive numbers" for x in atol.tolist() if not x > 0.0][:1])
         return contacts_at(self._functions, t, q, u, self._functions.with_states(r, s), atol)
 

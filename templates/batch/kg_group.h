@@ -20,7 +20,6 @@ typedef struct {
   const double *p;              /* parameters and gains */
   const int *varied;            /* n_varied indices in p of parameters with a value for each motion */
   const int *needed;            /* n_needed indices in p of constants that must be finite */
-  const double *rtol, *atol;    /* n each */
   const double *t_eval;         /* n_eval, in the direction of the run */
   double *y;                    /* (count, n_eval, n), or with at_end (count, 1, n) */
   double *values;               /* (count,) reductions; NULL: none */
@@ -28,8 +27,8 @@ typedef struct {
   long long *status, *cause, *steps, *evaluations; /* cause: the status of a right-hand side that failed */
   unsigned char *completed;
   ptrdiff_t next, count; /* next: the first motion that no thread has taken */
-  double t_start, t_end, first_step, max_step, start_tolerance;
-  long long max_steps;
+  double t_start, t_end, start_tolerance;
+  kg_stepper_options options;
   int n_varied, n_needed, n_eval, at_end;
   int keep, component;
 } kg_many;

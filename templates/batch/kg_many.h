@@ -23,8 +23,8 @@ static void kg_group_start(kg_group *g, kg_mask fresh) {
   if (m->values != NULL) {
     kg_group_reduce(m, g, fresh, 1);
   }
-  if (m->first_step > 0.0) {
-    g->h_next = KG_SELECT(fresh, KG_SPREAD(m->first_step), g->h_next);
+  if (m->options.first_step > 0.0) {
+    g->h_next = KG_SELECT(fresh, KG_SPREAD(m->options.first_step), g->h_next);
   } else {
     const kg_mask failed = g->failed;
     g->h_next = KG_SELECT(fresh, kg_stepper_first_step(g), g->h_next);
@@ -141,7 +141,7 @@ KG_INLINE void kg_group_accept(kg_group *g, kg_lanes t_new, kg_mask accepted) {
 static void kg_group_end(const kg_many *m, kg_group *g, kg_mask fatal) {
   const kg_mask there = g->t == KG_SPREAD(m->t_end);
   const kg_mask stuck = g->short_steps >= KG_SHORT_STEPS;
-  const kg_mask spent = g->steps >= KG_ALL(m->max_steps > 0 ? m->max_steps : LLONG_MAX);
+  const kg_mask spent = g->steps >= KG_ALL(m->options.max_steps > 0 ? m->options.max_steps : LLONG_MAX);
   kg_mask status = kg_mask_select(spent, KG_ALL(KG_TOO_MANY_STEPS), g->obstacle);
   status = kg_mask_select(there, KG_ALL(KG_FINISHED), status);
   status = kg_mask_select(fatal, KG_ALL(KG_RHS_FAILED), status);
@@ -245,10 +245,10 @@ KG_EXPORT void kg_many_begin(kg_many *m, double *memory) {
   g->ode.group = g;
   g->many = m;
   for (int i = 0; i < KG_N; ++i) {
-    g->options.rtol[i] = KG_SPREAD(m->rtol[i]);
-    g->options.atol[i] = KG_SPREAD(m->atol[i]);
+    g->options.rtol[i] = KG_SPREAD(m->options.rtol[i]);
+    g->options.atol[i] = KG_SPREAD(m->options.atol[i]);
   }
-  g->options.max_step = KG_SPREAD(m->max_step);
+  g->options.max_step = KG_SPREAD(m->options.max_step);
   g->method.estimates = KG_ESTIMATES;
   g->method.order = KG_C(KG_ORDER);
   g->method.beta = KG_C(KG_BETA);

@@ -125,13 +125,9 @@ cdef extern from "module_steppers.h" nogil:
         long long jacobians
         long long factorizations
     ctypedef struct kg_stepper_options:
-        int method
-        double step
-        double first_step
-        double max_step
-        long long max_steps
-        const double *rtol
-        const double *atol
+{% for name, option in options.items() %}
+        {{ c_types[option.kind] | replace("kg_real", "double") }} {{ name }}
+{% endfor %}
     ctypedef struct kg_stepper:
         kg_statistics statistics
         double t

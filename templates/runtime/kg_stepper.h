@@ -1,22 +1,13 @@
-/* kg_stepper.h - defines the options and the state of an integration (see kg_steppers.h). */
+/* kg_stepper.h - defines the state of an integration (see kg_steppers.h). */
 #ifndef KG_STEPPER_H
 #define KG_STEPPER_H
 
 #include "kg_methods.h"
+#include "kg_options.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct {
-  int method;          /* number of a method: kg_methods.h */
-  kg_real step;        /* fixed-step methods: its size, > 0 */
-  kg_real first_step;  /* adaptive methods: 0 chooses it automatically */
-  kg_real max_step;    /* adaptive methods: 0 means no limit */
-  long long max_steps; /* accepted steps; 0 means no limit */
-  const kg_real *rtol; /* n values each, kept alive by the caller: a component's error stays near */
-  const kg_real *atol; /* atol + rtol |y|. Fixed-step methods may leave both NULL */
-} kg_stepper_options;
 
 /* What an accepted step replaces, so that it can be withdrawn. */
 typedef struct {

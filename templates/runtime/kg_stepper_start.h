@@ -36,7 +36,7 @@ static inline kg_real kg_stepper_difference(const kg_stepper *s, int component, 
 }
 
 static inline int kg_stepper_accepts(const kg_method *method, const kg_ode *ode, const kg_stepper_options *options) {
-  if (method->stages == 0 || ode->n < 1 || ode->rhs == NULL || options->max_steps < 0) {
+  if (method->stages == 0 || ode->n < 1 || ode->rhs == NULL || !kg_options_are_valid(options)) {
     return 0;
   }
   if (method->linearize && ode->jacobian == NULL) {
@@ -45,7 +45,7 @@ static inline int kg_stepper_accepts(const kg_method *method, const kg_ode *ode,
   if (!method->adaptive) {
     return options->step > KG_C(0.0) && KG_ISFINITE(options->step) && !options->rtol == !options->atol;
   }
-  if (!(options->first_step >= KG_C(0.0)) || !(options->max_step >= KG_C(0.0)) || !options->rtol || !options->atol) {
+  if (!options->rtol || !options->atol) {
     return 0;
   }
   for (int i = 0; i < ode->n; ++i) {

@@ -19,15 +19,36 @@ from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.backends.protocol import Evaluator, ManyPlan
 from kanegen.codegen.lanes import MANY_FILE, many_sources
 from kanegen.codegen.sources import Sources
+from kanegen.run_options import Kind, StepOptions, table
 
 _SHORTEST: Final = 0.005
 _LONGEST: Final = 0.02
 """Seconds of a call of compiled code; between calls, Ctrl-C is noticed."""
 
 _POINTERS: Final = (
-    *("model", "rhs", "residuals", "quantity", "arguments", "p", "varied", "needed", "rtol", "atol", "t_eval"),
+    *("model", "rhs", "residuals", "quantity", "arguments", "p", "varied", "needed", "t_eval"),
     *("y", "values", "t_ends", "status", "cause", "steps", "evaluations", "completed"),
 )
+
+
+_FIELDS: Final[dict[Kind, Any]] = {
+    Kind.METHOD: ctypes.c_int,
+    Kind.SECONDS: ctypes.c_double,
+    Kind.COUNT: ctypes.c_longlong,
+    Kind.TOLERANCE: ctypes.c_void_p,
+}
+
+
+class _StepperOptions(ctypes.Structure):
+    """``kg_stepper_options`` of kg_options.h."""
+
+    _fields_ = tuple((name, _FIELDS[option.kind]) for name, option in table(StepOptions).items())
+
+
+def _stepper_options(given: StepOptions) -> _StepperOptions:
+    """The options in C, where 0 stands for None; the method is that of the library."""
+    values = {name: _address(value) if isinstance(value, np.ndarray) else value or 0 for name, value in given.items()}
+    return _StepperOptions(**{**values, "method": 0})
 
 
 class _Many(ctypes.Structure):
@@ -36,8 +57,8 @@ class _Many(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_void_p) for name in _POINTERS),
         *((name, ctypes.c_ssize_t) for name in ("next", "count")),
-        *((name, ctypes.c_double) for name in ("t_start", "t_end", "first_step", "max_step", "start_tolerance")),
-        ("max_steps", ctypes.c_longlong),
+        *((name, ctypes.c_double) for name in ("t_start", "t_end", "start_tolerance")),
+        ("options", _StepperOptions),
         *((name, ctypes.c_int) for name in ("n_varied", "n_needed", "n_eval", "at_end")),
         *((name, ctypes.c_int) for name in ("keep", "component")),
     )
@@ -62,10 +83,8 @@ class LaneRun:
             count=len(plan.status),
             t_start=plan.span[0],
             t_end=plan.span[1],
-            first_step=plan.first_step,
-            max_step=plan.max_step,
             start_tolerance=plan.start_tolerance,
-            max_steps=plan.max_steps,
+            options=_stepper_options(plan.stepping),
             n_varied=len(plan.varied),
             n_needed=len(plan.needed),
             n_eval=len(plan.t_eval),

@@ -88,8 +88,8 @@ def model_description(fmu: Fmu) -> bytes:
         root,
         "DefaultExperiment",
         startTime=repr(fmu.start_time),
-        tolerance=repr(fmu.options.rtol),
-        stepSize=repr(fmu.options.step),
+        tolerance=repr(fmu.options.stepping["rtol"]),
+        stepSize=repr(fmu.options.stepping["step"]),
     )
     variables = SubElement(root, "ModelVariables")
     for place, variable in enumerate(fmu.table.variables):

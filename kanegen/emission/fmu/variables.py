@@ -11,8 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from kanegen.codegen.description import REACTION, Description
 from kanegen.codes import CONTACT_GUARDS, Mode
-from kanegen.emission.fmu.options import SOLVER, FmuOptions
+from kanegen.emission.fmu.options import FmuOptions
 from kanegen.errors import SolveError
+from kanegen.run_options import Kind, StepOptions, table
 from kanegen.units import Unit, Units, coherent, exponents
 
 ENERGIES: Final = {"kinetic_energy": "energy.kinetic", "potential_energy": "energy.potential", "energy": "energy.total"}
@@ -293,10 +294,11 @@ def _events(subject: Subject) -> Iterator[Variable]:
 
 
 def _solver(subject: Subject) -> Iterator[Variable]:
-    method = subject.methods.index(subject.options.method) + 1
+    method = subject.methods.index(subject.options.stepping["method"]) + 1
     text = "integration method of the co-simulation"
     yield Variable("solver.method", "METHOD", 0, text, "parameter", "fixed", type="Method", start=method)
-    values = subject.options.solver()
-    for k, (name, (text, unit)) in enumerate(SOLVER.items()):
-        own = coherent(_SECOND) if unit else None
-        yield Variable(f"solver.{name}", "OPTION", k, text, "parameter", "fixed", start=values[name], unit=own)
+    for k, (name, value) in enumerate(subject.options.numbers.items()):
+        option = table(StepOptions)[name]
+        unit = coherent(_SECOND) if option.kind is Kind.SECONDS else None
+        text = option.text.rstrip(".").replace("None:", "0:")
+        yield Variable(f"solver.{name}", "OPTION", k, text, "parameter", "fixed", start=value, unit=unit)
