@@ -12,10 +12,10 @@ import click
 from rich.console import Console
 
 from kanegen.backends.registry import BACKENDS
-from kanegen.bench.modelfile import read_model_file
 from kanegen.errors import KanegenError
 from kanegen.forms import AUTO, FORMS
 from kanegen.model import Baumgarte, Projection
+from kanegen.modelfile import read_model_file
 from kanegen.run_options import Kind, table
 
 Command = TypeVar("Command", bound=Callable[..., Any])

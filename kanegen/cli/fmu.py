@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from kanegen.backends.cython.toolchain import CompilerOptions
-from kanegen.bench.modelfile import ModelFile
 from kanegen.cli.arguments import (
     Command,
     assignments_option,
@@ -23,6 +22,7 @@ from kanegen.cli.arguments import (
 from kanegen.codegen.methods.table import EMITTED
 from kanegen.emission.fmu import export_fmu
 from kanegen.emission.fmu.options import DEFAULTS, VERSIONS
+from kanegen.modelfile import ModelFile
 from kanegen.run_options import StepOptions
 
 

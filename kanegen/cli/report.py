@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from kanegen.bench.modelfile import ModelFile
 from kanegen.cli.arguments import model_argument, print_line
 from kanegen.cli.run import Start, motion_options, simulate
+from kanegen.modelfile import ModelFile
 from kanegen.paths import require_writable
 from kanegen.reporting.sections import report_page, require_packages
 from kanegen.reporting.subject import Subject

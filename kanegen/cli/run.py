@@ -15,8 +15,6 @@ from rich.console import Console
 from rich.table import Table
 
 from kanegen.arrays import Array
-from kanegen.bench.modelfile import ModelFile
-from kanegen.bench.timing import timed
 from kanegen.cli.arguments import (
     Command,
     assignments_option,
@@ -29,11 +27,13 @@ from kanegen.cli.arguments import (
     start_option,
     time_option,
 )
+from kanegen.cli.bench.timing import timed
 from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
 from kanegen.display import value_text
 from kanegen.errors import ModelError
 from kanegen.model.expressions import symbol_name
+from kanegen.modelfile import ModelFile
 from kanegen.paths import require_writable
 from kanegen.pipeline import build
 from kanegen.run_options import RunOptions

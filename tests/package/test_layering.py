@@ -43,7 +43,7 @@ ORDER = (
     "emission",
     "interop",
     "verification",
-    "bench",
+    "modelfile",
     "plot",
     "reporting",
     "cli",
