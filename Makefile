@@ -5,6 +5,8 @@
 #                      JAX (see docs/standalone.md); pages in a browser; sweeps on clusters
 # make test-all    test and test-targets in one session
 # make test-campaigns    the generators of random models, motions, events and damaged files at full size (see docs/verification.md)
+# make mutate    changes that tests must notice, one after the other in copies of the project; NAMES="..." tries some
+#                  (tests/mutations/mutations.toml; about ten minutes)
 # make lint    ruff and mypy --strict
 # make docs    the documentation site, in build/site; warnings are errors
 # make pictures    the pictures of the examples in docs/plots, and the outputs of docs/tour.ipynb
@@ -24,7 +26,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 JOBS ?= 2
 
-.PHONY: demo docs environment test test-sympy test-targets test-all test-campaigns lint format bench bench-pages bench-peers pictures clean
+.PHONY: demo docs environment test test-sympy test-targets test-all test-campaigns mutate lint format bench bench-pages bench-peers pictures clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python build_examples/rolling_disk.py
@@ -47,6 +49,9 @@ test-all: $(VENV)/targets.stamp
 
 test-campaigns: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m campaign
+
+mutate: $(VENV)/dev.stamp
+	$(BIN)/python tests/mutations/mutate.py --jobs $(JOBS) $(NAMES)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

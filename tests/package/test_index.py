@@ -56,6 +56,8 @@ def test_links_lead_to_pages_and_headings(page: Path) -> None:
         if re.match(r"\w+:", target):
             continue
         name, _, anchor = target.partition("#")
+        if page.name in DOORS and name.startswith("gallery/"):
+            continue  # written when the site is built, which is the place of these pages
         other = (page.parent / name).resolve() if name else page
         assert other.exists(), target
         if anchor:

@@ -112,7 +112,7 @@ class Integrable(Evaluation):
             For wrong arguments, values of contact laws out of range, an inconsistent start or one with missing values,
             which are named, and for spans backwards in time with impacts, friction or latches.
         IntegrationError
-            A `SolveError` if the end cannot be reached (step size too small, ``max_steps``, values that are not
+            A `SolveError` if the end cannot be reached (step size too small, too many steps, values that are not
             finite, a singular matrix, an exception in a Python input, no consistent contact modes, chattering, a gap
             that is violated at the start). It names the contact or event; its
             ``solution`` holds the part that was integrated, with the status.
