@@ -65,7 +65,7 @@ class LaneRun:
         place, trials = memory.ctypes.data, 8
         self._library.kg_many_begin(reference, place)
         start = time.perf_counter()
-        while self._library.kg_many_advance(reference, place, trials):
+        while self._library.kg_many_advance(place, trials):
             elapsed = time.perf_counter() - start
             if elapsed < _SHORTEST:
                 trials *= 2
@@ -101,7 +101,7 @@ class LaneIntegrator:
         for name, arguments, result in (
             ("kg_many_memory", (many,), ctypes.c_size_t),
             ("kg_many_begin", (many, ctypes.c_void_p), None),
-            ("kg_many_advance", (many, ctypes.c_void_p, ctypes.c_int), ctypes.c_int),
+            ("kg_many_advance", (ctypes.c_void_p, ctypes.c_int), ctypes.c_int),
             ("kg_many_function", (ctypes.c_void_p, ctypes.c_char_p), ctypes.c_void_p),
         ):
             getattr(self._library, name).argtypes = arguments
