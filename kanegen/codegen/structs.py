@@ -40,13 +40,14 @@ class Field(NamedTuple):
 
 @cache
 def structs(header: str) -> dict[str, tuple[Field, ...]]:
-    """The structs that a header declares, by name."""
+    """The structs that a header declares, by name, without those that contain structs without a name."""
     found = {}
     for text in _NOT_CODE.sub("", header).split("typedef struct")[1:]:
         before, brace, rest = text.partition("{")
         if brace and ";" not in before:
             fields, _, after = rest.partition("}")
-            found[after.partition(";")[0].strip()] = tuple(_fields(fields))
+            if "{" not in fields:
+                found[after.partition(";")[0].strip()] = tuple(_fields(fields))
     return found
 
 

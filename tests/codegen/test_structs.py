@@ -27,6 +27,7 @@ typedef struct {
   const char *const *names;
   double values[3];
 } kg_first;
+typedef struct { struct { int n; } inner; } kg_nested;
 typedef struct { kg_first first; kg_unknown other; double lambda; } kg_second;
 """
 
