@@ -143,7 +143,7 @@ def project_files(
 def _functions_of_step(
     model: Model, options: EmitOptions, stabilization: Baumgarte | Projection | None
 ) -> tuple[str, ...]:
-    """The functions that a step needs besides the right-hand side; those that the model does not have are left out."""
+    """The functions of the model that a step calls besides the right-hand side."""
     contacts = ("qdot",) if model.resolved_contacts and options.method in (AUTO, MOREAU_JEAN) else ()
     projects = options.projections or isinstance(stabilization, Projection)
     return (*contacts, *(FUNCTIONS_OF_PROJECTION if projects else ()))

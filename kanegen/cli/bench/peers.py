@@ -230,7 +230,7 @@ def _pivot_speeds(model: Model, jacobian: Any, point: Mapping[str, Any]) -> tupl
 
 
 def parameter_values(model: Model) -> tuple[float, ...]:
-    """Parameter values in order; `PeerError` names those that are missing."""
+    """Parameter values in order; `PeerError` names missing ones."""
     missing = [str(symbol) for symbol, value in model.parameters.items() if value is None]
     if missing:
         raise PeerError(f"{model.name}: a comparison needs a value of {', '.join(missing)}: give Model(parameters=...)")
@@ -238,7 +238,7 @@ def parameter_values(model: Model) -> tuple[float, ...]:
 
 
 def input_values(model: Model, point: Mapping[str, Any], of_laws: float | None = None) -> tuple[float, ...]:
-    """Input values in order: of ``point``, else the defaults; `PeerError` names those that are missing.
+    """Input values in order: of ``point``, else the defaults; `PeerError` names missing ones.
 
     ``of_laws``: the value of inputs without a default that a law determines, for functions that do not evaluate laws.
     """

@@ -132,10 +132,6 @@ class Variables:
         columns = [evaluate(nodes, state) for state in self.states]
         return list(zip(*columns, strict=True))
 
-    def magnitudes(self, nodes: Sequence[Node]) -> list[float]:
-        """The smallest absolute value of each node over the random states; 0 if it vanishes at one of them."""
-        return [min(abs(value) for value in values) for values in self.samples(nodes)]
-
     def vanish(self, nodes: Iterable[Node]) -> bool:
         """Whether all nodes are identically zero."""
         return self.decisions.are_zero(nodes)
