@@ -63,7 +63,7 @@ class _Run:
         """The names of the columns of `values`."""
         description, control = self.solver.description, self.solution.control
         controls = control.names if control is not None else ()
-        return [*description.coordinates, *description.speeds, *description.states, *controls]
+        return [*description.components, *controls]
 
     @property
     def controls(self) -> Array:
@@ -199,7 +199,7 @@ class Start:
 
     def state(self, description: Description) -> dict[str, Any]:
         """The values of the command line, as arguments of `integrate`."""
-        groups = {"q0": description.coordinates, "u0": description.speeds, "s0": description.states}
+        groups = {f"{letter}0": description.names[letter] for letter in "qus"}
         known = (*(name for names in groups.values() for name in names), TIME)
         values = by_name(self.values, known, "coordinate, speed or state")
         return {key: {name: values[name] for name in names if name in values} for key, names in groups.items()}

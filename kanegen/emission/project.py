@@ -129,8 +129,9 @@ def project_files(
     generated = _prepared(generate(equations, build_options), PRECISIONS[options.precision])
     digest = fingerprint(system, repr((build_options, options, stabilization)))
     known = form_values(generated.description, model.parameters, model.initial, {} if values is None else values)
-    units = {name: unit.si for name, unit in model.all_units.items()}
-    example = Example.of(generated.description, known, stabilization, list(units.items()))
+    units = model.all_units
+    si_units = [(name, unit.si) for name, unit in units.items()]
+    example = Example.of(generated.description, known, stabilization, si_units)
     project = ProjectFiles.of(generated, options, digest, example, known, units)
     files = project.texts()
     if SELFTEST in project.programs:

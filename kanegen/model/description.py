@@ -66,9 +66,9 @@ def _control(value: Any, what: str, problems: list[str]) -> ControlLaw | None:
 _TIME_FUNCTIONS = {"read": normalize.time_functions}
 
 
-def _constraints(level: str, adds_rows: bool = True) -> Any:
-    """A field with constraints of this level; without rows, their rates must follow from the rows of others."""
-    return field(metadata={"read": normalize.scalars, "level": level, "adds_rows": adds_rows})
+def _constraints(level: str, adds_rows: bool = True) -> dict[str, Any]:
+    """The metadata of constraints of this level; without rows, their rates must follow from the rows of others."""
+    return {"read": normalize.scalars, "level": level, "adds_rows": adds_rows}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,10 +90,10 @@ class SystemDescription:
     kinematics: tuple[Any, ...] = field(metadata={"read": normalize.kinematics})
     bodies: tuple[Any, ...] = field(metadata={"read": normalize.bodies})
     loads: Loads = field(metadata={"read": normalize.loads})
-    holonomic_constraints: tuple[Any, ...] = _constraints(POSITION)
-    nonholonomic_constraints: tuple[Any, ...] = _constraints(VELOCITY)
-    acceleration_constraints: tuple[Any, ...] = _constraints(ACCELERATION)
-    implied_constraints: tuple[Any, ...] = _constraints(POSITION, adds_rows=False)
+    holonomic_constraints: tuple[Any, ...] = field(metadata=_constraints(POSITION))
+    nonholonomic_constraints: tuple[Any, ...] = field(metadata=_constraints(VELOCITY))
+    acceleration_constraints: tuple[Any, ...] = field(metadata=_constraints(ACCELERATION))
+    implied_constraints: tuple[Any, ...] = field(metadata=_constraints(POSITION, adds_rows=False))
     dependent_speeds: tuple[Any, ...] | None = field(metadata={"read": normalize.dependent_speeds})
     inputs: tuple[Input, ...] = field(metadata={"read": normalized_inputs})
     states: Mapping[Any, Any] = field(metadata={"read": normalize.states})

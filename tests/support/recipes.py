@@ -384,7 +384,7 @@ CONSTRAINTS = Recipe(
     "A kind of constraints",
     {
         ("kanegen/model/description.py", "    implied_constraints: tuple"): (
-            "    pinned_constraints: tuple[Any, ...] = _constraints(POSITION)\n"
+            "    pinned_constraints: tuple[Any, ...] = field(metadata=_constraints(POSITION))\n"
         ),
         ("kanegen/model/model.py", "        implied_constraints: Any = (),\n"): (
             "        pinned_constraints: Any = (),\n"

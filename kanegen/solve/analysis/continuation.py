@@ -221,7 +221,7 @@ class Continuable(Trimmable):
         known = (*d.parameters, *d.inputs)
         require_none([] if name in known else [unknown(name, known, "parameter or input")])
         family = _Family.of(self, rest, name, {"q0": q0, **options})
-        n_y = len(d.coordinates) + len(d.speeds) + len(d.states)
+        n_y = len(d.components)
         tolerance = options.get("tolerance", 1e-10)
         equations = EquationFamily(
             name,
@@ -250,7 +250,7 @@ class _Family:
     def of(cls, solver: Continuable, method: Callable[..., Any], parameter: Any, arguments: dict[str, Any]) -> _Family:
         """The family from the arguments of the method. Raises `SolveError` for unknown names."""
         d, name = solver.description, key_name(parameter)
-        known = (*d.parameters, *d.inputs, *d.coordinates, *d.speeds, *d.states)
+        known = (*d.parameters, *d.inputs, *d.components)
         require_none(
             [unknown(name, known, "parameter, input, coordinate, speed or state")] if name not in known else []
         )
@@ -269,7 +269,7 @@ class _Family:
     def at(self, value: float, values: Mapping[str, float] | None = None) -> Any:
         """The result of the method at a value of the parameter; ``values``: where the search begins, by name."""
         d = self.solver.description
-        groups = {"q0": d.coordinates, "u0": d.speeds, "s0": d.states, "r": d.inputs}
+        groups = {"r" if letter == "r" else f"{letter}0": d.names[letter] for letter in "qusr"}
         start = {key: dict(given) for key, given in self.start.items()}
         for key, names in groups.items():
             if key in start and values is not None:

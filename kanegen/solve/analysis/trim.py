@@ -71,7 +71,7 @@ class Search:
         tolerance = positive(tolerance, "tolerance")
         every = self.balance(start, ())
         ignored, constant = self.cyclic(every, start.X, cyclic, speeds)
-        names = (*d.coordinates, *d.speeds, *d.states)
+        names = d.components
         zero = {*d.coordinates, *constant, *d.states} - {d.coordinates[k] for k in ignored.dropped}
         rates = tuple(k for k, name in enumerate(names) if name in zero)
         shares = np.vstack([ignored.carried, np.zeros((len(names) - len(d.coordinates), len(ignored.dropped)))])
@@ -94,7 +94,7 @@ class Search:
         """Time, start and unknowns of a search. Raises `SolveError` for unknown names and missing values."""
         d, functions = self.description, self.functions
         time = time_or_start(t, d, self.solver.initial)
-        names = (*d.coordinates, *d.speeds, *d.states)
+        names = d.components
         kept = fixed_names(fixed, names)
         released = names_in(free_inputs, "free_inputs")
         require_none([unknown(x, d.inputs, "input") for x in released if x not in d.inputs], "free_inputs: ")
@@ -280,7 +280,7 @@ def rest(
     """The equations of an equilibrium and their root; the arguments are those of ``Solver.equilibrium``."""
     d, search, tolerance = solver.description, Search(solver), positive(tolerance, "tolerance")
     start = search.start(t, (q0, np.zeros(len(d.speeds)), s0), r, fixed, free_inputs)
-    rates = tuple(range(len(d.coordinates) + len(d.speeds) + len(d.states)))
+    rates = tuple(range(len(d.components)))
     balance, root = steady_state(search.balance(start, rates), start.X, tolerance)
     return balance, _without_noise(balance, _at_rest(balance, root, tolerance))
 
@@ -330,7 +330,7 @@ def _directions(balance: Balance, X: Array) -> Array:
 def _family(balance: Balance, X: Array) -> int:
     """The dimension of the family of steady states around X, with all coordinates, speeds and states unknown."""
     d, ignored = balance.description, {*range(len(balance.description.coordinates))} - {*balance.rates}
-    n_y = len(d.coordinates) + len(d.speeds) + len(d.states)
+    n_y = len(d.components)
     free = [*(k for k in range(n_y) if k not in ignored), *range(len(X) - len(d.contacts.rows), len(X))]
     directions = _directions(replace(balance, free=tuple(free)), X)[: n_y - len(ignored)]
     return int(np.linalg.matrix_rank(directions, tol=_MOVES)) if directions.size else 0

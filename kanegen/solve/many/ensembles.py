@@ -153,7 +153,7 @@ def _check(solver: Any, options: CommonOptions, progress: Any) -> None:
 
 def _integrate(runs: Runs, threads: int, progress: Any) -> Ensemble:
     d, count = runs.solver.description, runs.motions.count
-    width = len(d.coordinates) + len(d.speeds) + len(d.states)
+    width = len(d.components)
     times = runs.times
     if times is None:
         times = np.array(runs.span[1:] if runs.reduction is None else ())
