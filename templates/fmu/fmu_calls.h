@@ -68,7 +68,7 @@ static inline const char *fmu_culprit(fmu_data *d, int reason) {
     return d->model->events[d->hybrid.culprit_event].name;
   }
 #endif
-  if (reason != KG_OUTSIDE_TABLE || fmu_fill_inputs(d, d->t, d->y, d->y, d->r) < 0) {
+  if (reason != KG_OUTSIDE_TABLE || kg_host_inputs(&d->host, d->t, d->y) < 0) {
     return "";
   }
   table = kg_outside_table(d->model, d->t, d->y, d->y + d->model->n_q, d->r, d->p, d->work, d->jacobian);
