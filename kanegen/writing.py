@@ -31,6 +31,8 @@ def replacing(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
     the permissions ``mode``, less those of the umask. Raises `OSError`.
     """
     target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, "it is a link that leads back to itself", str(path))
     earlier = target.stat().st_mode if target.exists() else None
     if earlier is not None and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, "the file that is there is read-only", str(target))
@@ -80,7 +82,7 @@ def write_files(files: Mapping[str, str], folder: Path) -> None:
 def replace_files(files: Mapping[str, str], folder: Path) -> None:
     """Write texts by relative path below ``folder``, which is created: all of them, or none. Raises `OSError`.
 
-    They are written beside the folder first. If one of them cannot be moved to its place, those that were are taken
+    They are written beside the folder first. If one of them cannot be moved to its place, the ones before it are taken
     back. A kill between the first and the last move, which take less than a millisecond, leaves new files beside
     earlier ones, each of them complete.
     """

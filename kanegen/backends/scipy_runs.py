@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, Final
 
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.backends.protocol import RunOptions
+from kanegen.backends.protocol import ModuleRun
 from kanegen.codes import Status
 from kanegen.errors import SolveError
 
-
-class Sampled(Protocol):
-    """Inputs that are sampled during a run."""
-
-    @property
-    def samples(self) -> Array:
-        """Time, time from which it acts, and values of each sample."""
+SUPPORTED: Final = frozenset(
+    {"method", "rtol", "atol", "first_step", "max_step", "max_steps", "t_eval"}
+    | {"dense", "progress", "control", "instants"}
+)
+"""The options of runs that these solvers know."""
 
 
 class Run:
     """A run with a solver of SciPy: the stored times, states and steps, and the status."""
 
-    def __init__(self, t0: float, y0: Array, options: RunOptions) -> None:
+    def __init__(self, t0: float, y0: Array, options: ModuleRun) -> None:
         t_eval = options.get("t_eval")
         self.t, self.y, self.options = t0, y0, options
         self.times = None if t_eval is None else [float(t) for t in t_eval]
@@ -94,7 +92,7 @@ class Run:
             self.stored.append((t, interpolant(t)))
         return Status.OK
 
-    def outcome(self, controls: Iterable[Sampled], ends: tuple[int, int]) -> SimpleNamespace:
+    def outcome(self, samples: Iterable[Array], ends: tuple[int, int]) -> SimpleNamespace:
         """The fields of the ``RunResult`` of a compiled run; ``ends`` of q and u in a state; unknown counts are 0."""
         starts, steps, rows = zip(*self.steps, strict=True) if self.steps else ((), (), ())
         sizes = np.abs(steps)
@@ -120,7 +118,7 @@ class Run:
             statistics=statistics,
             error=self.error,
             rhs_status=self.rhs_status if self.status == Status.RHS_FAILED else Status.OK,
-            samples=tuple(item.samples for item in controls),
+            samples=tuple(samples),
             **dict.fromkeys(("hybrid", "culprit", "conflict")),
         )
 

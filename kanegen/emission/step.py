@@ -180,14 +180,16 @@ def _method(name: str, description: Description) -> StepMethod:
 
 
 def _law_operations(method: StepMethod, ui: Interface, description: Description) -> int:
-    """Operations of the feedback laws in a step: continuous ones in each evaluation, sampled ones once per clock."""
+    """Operations of the feedback laws in a step: continuous ones in each evaluation and for each sample,
+    sampled ones once per clock."""
     laws = ui.evaluation("laws")
     if laws is None:
         return 0
     placed = laws_of(description)
     clocks = {law.clock for law in placed if law.clock is not None}
     is_continuous = any(law.clock is None for law in placed)
-    return laws.operations * (len(clocks) + method.evaluations * is_continuous)
+    evaluations = len(clocks) * (1 + is_continuous) + method.evaluations * is_continuous
+    return laws.operations * evaluations
 
 
 def _problems(description: Description) -> list[str]:

@@ -54,6 +54,8 @@ typedef long long kg_mask __attribute__((vector_size(8 * KG_LANES))); /* of a la
 #undef KG_CEIL
 #undef KG_ERF
 #undef KG_RECIPROCAL
+#undef KG_ISFINITE
+#undef KG_SPREAD
 #undef KG_MIN
 #undef KG_MAX
 #undef KG_SELECT
@@ -62,6 +64,8 @@ typedef long long kg_mask __attribute__((vector_size(8 * KG_LANES))); /* of a la
 #define KG_REAL_DEFINED
 #define kg_real kg_lanes
 #define KG_C(x) ((kg_lanes)KG_SAME(x))
+#define KG_SPREAD(x) ((kg_lanes){0} + (double)(x))
+#define KG_ISFINITE(x) ((x) - (x) == KG_C(0.0))
 
 KG_INLINE kg_lanes kg_lanes_select(kg_mask where, kg_lanes x, kg_lanes y) {
   return (kg_lanes)((where & (kg_mask)x) | (~where & (kg_mask)y));

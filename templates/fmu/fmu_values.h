@@ -30,7 +30,7 @@ static inline int fmu_get_computed(fmu_data *d, const fmu_variable *v, kg_real *
       return status;
     case FMU_LAW:
       fmu_prepare(d);
-      status = status < 0 ? status : fmu_fill_inputs(d, fmu_time(d), d->y, d->y, d->r);
+      status = status < 0 ? status : kg_host_inputs(&d->host, fmu_time(d), d->y);
       *value = d->r[v->index];
       return status;
     case FMU_GUARD:

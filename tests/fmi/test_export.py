@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import subprocess
 import zipfile
@@ -21,6 +22,7 @@ from systems import initial, model_of, solver_for
 
 import kanegen as kg
 from kanegen.cli import main
+from kanegen.emission.fmu.entries import entries
 from kanegen.errors import BuildError, ModelError, SolveError
 
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only")
@@ -39,6 +41,22 @@ def test_the_sources_compile_without_warnings(name: str, version: str, tmp_path:
     command = [ccompile.C_COMPILER.command, *WARNINGS, *units]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_function_of_the_standard_is_defined_once(version: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(exported("slider_crank", tmp_path / "x.fmu", fmi=version)) as archive:
+        archive.extractall(tmp_path)
+    prefix, sources = f"fmi{version[0]}", tmp_path / "sources"
+    known = re.findall(rf"{prefix}\w+(?=TYPE\s*\()", (sources / f"{prefix}FunctionTypes.h").read_text(encoding="utf-8"))
+    texts = [(sources / name).read_text(encoding="utf-8") for name in ("fmu_entries.h", f"fmu_{prefix}.h")]
+    defined = re.findall(rf"^[\w *]*?\b({prefix}[A-Z]\w+)\((?=[^;{{]*\{{)", "\n".join(texts), re.MULTILINE)
+    assert sorted(defined) == sorted(known)
+
+
+def test_a_function_without_an_entry_is_an_error() -> None:
+    with raises(BuildError, "GetWeather", "2.0"):
+        list(entries("2.0", "typedef fmi2Status fmi2GetWeatherTYPE(fmi2Component c);"))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -135,6 +153,21 @@ def test_nothing_half_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert target.read_bytes() == before
     assert list(tmp_path.iterdir()) == [target]
     assert stat.S_IMODE(target.stat().st_mode) & 0o400
+
+
+def test_a_full_temporary_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("kanegen.emission.fmu.archive.write_files", full)
+    with raises(BuildError, "temporary", "No space left", "TMPDIR", "binary=False"):
+        kg.export_fmu(model_of("slider_crank"), tmp_path / "x.fmu", values=start_of("slider_crank"))
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    with raises(BuildError, "cannot be written", "too long"):
+        exported("slider_crank", tmp_path / f"{'x' * 300}.fmu")
 
 
 @pytest.mark.parametrize(

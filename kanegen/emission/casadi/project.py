@@ -18,7 +18,6 @@ from kanegen.codegen.sources import include_closure, render, runtime_headers
 from kanegen.codegen.text import LINE_WIDTH
 from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.emission.casadi.interface import CasadiFunction, Differentiated, defaults, groups, values_of
-from kanegen.emission.files import TABLE
 from kanegen.emission.folder import write_folder
 from kanegen.emission.options import EmitOptions
 from kanegen.errors import BuildError, ModelError, brief
@@ -109,7 +108,7 @@ def casadi_files(
     program = _used(generated.program, functions)
     digest = fingerprint(system, f"casadi {options!r} {prefix} {gains}")
     kernel: dict[str, Any] = kernel_context(program, digest=digest, options_text=generated.options)
-    kernel |= {"stem": prefix, "table_guard": TABLE, "headers": ["kg_model.h", *kernel["headers"][1:]]}
+    kernel |= {"stem": prefix, "has_table": False, "headers": ["kg_model.h", *kernel["headers"][1:]]}
     units = {name: unit.si for name, unit in model.all_units.items()}
     arguments = _legends(generated.description, units)
     context = {**kernel, **_context(generated, kernel["entries"], made, functions, gains), "arguments": arguments}
@@ -141,7 +140,7 @@ def _require_smooth(model: Any, stabilization: Any) -> None:
 
 def _defaults(prefix: str, d: Description, known: Mapping[str, float]) -> CasadiFunction:
     """The function of the values by default; NaN for those that are not known."""
-    names = (*d.coordinates, *d.speeds, *d.states), d.inputs, d.parameters
+    names = d.components, d.inputs, d.parameters
     return defaults(prefix, *(tuple(known.get(name, nan) for name in group) for group in names))
 
 
@@ -195,7 +194,7 @@ def _context(
 def _legends(d: Description, units: Mapping[str, str]) -> list[tuple[str, str, list[str]]]:
     """The arguments and values of the functions, with the names of their entries and, where known, their SI units."""
     entries = [
-        ("x", "coordinates, speeds, states", [*d.coordinates, *d.speeds, *d.states]),
+        ("x", "coordinates, speeds, states", d.components),
         ("u", "inputs", d.inputs),
         ("p", "parameters", d.parameters),
         ("y", "outputs", [name for name, shape in d.outputs.items() for _ in range(prod(shape))]),
