@@ -39,7 +39,6 @@ typedef struct {
   const kg_model *model;
   const kg_function *rhs;
   int n;             /* length of y */
-  int n_s;
   kg_stepper stepper;
   kg_run run;
   kg_clock clocks[FMU_N_CLOCKS + 1];
@@ -69,6 +68,7 @@ typedef struct {
   kg_real *samples;   /* of the laws: clock, sample, law */
   kg_real *switching; /* work of the switches */
   kg_real *forces;    /* multipliers of the contact rows */
+  kg_real *zeros;     /* in place of the multipliers, and of the free vector of servo-constraints */
   kg_real *guards;
   kg_real *settled;   /* guards after the last event or step without event */
   kg_real *slopes;    /* scratch of directional derivatives */
@@ -138,12 +138,13 @@ static inline size_t fmu_place(fmu_data *d, char *memory) {
   const kg_model *m = d->model;
   const size_t n = (size_t)d->n, g = (size_t)fmu_guards_count(m);
   kg_real **const arrays[] = {&d->y, &d->rates, &d->r, &d->p, &d->values, &d->work, &d->state, &d->rtol, &d->atol,
-                              &d->stepping, &d->samples, &d->switching, &d->forces, &d->guards, &d->settled,
+                              &d->stepping, &d->samples, &d->switching, &d->forces, &d->zeros, &d->guards, &d->settled,
                               &d->slopes, &d->jacobian};
-  const size_t sizes[] = {n, n, (size_t)(m->n_r + m->n_hidden) + 1, (size_t)m->n_prepared + 1,
+  const size_t sizes[] = {n, n, (size_t)m->n_r + 1, (size_t)m->n_prepared + 1,
                           (size_t)fmu.n_values + 1, (size_t)fmu_largest_work(m), n, n, n, fmu_largest_stepping(d->n),
                           (size_t)FMU_N_CLOCKS * (size_t)fmu.n_waiting * (size_t)fmu.n_laws + 1,
-                          kg_switches_work(m) + 1, (size_t)m->n_rows + 1, g + 1, g + 1, fmu_slopes_length(d), fmu_jacobian_length(d)};
+                          kg_switches_work(m) + 1, (size_t)m->n_rows + 1, (size_t)m->n_rows + (size_t)m->n_free + 1, g + 1, g + 1,
+                          fmu_slopes_length(d), fmu_jacobian_length(d)};
   size_t total = (sizeof *d + 15) / 16 * 16;
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
     *arrays[i] = memory ? (kg_real *)(void *)(memory + total) : NULL;
@@ -203,7 +204,6 @@ static inline void fmu_describe(fmu_data *d) {
   d->model = kg_get_model();
   d->rhs = kg_find_function(d->model, fmu.rhs);
   d->n = d->rhs->rows;
-  d->n_s = d->n - d->model->n_q - d->model->n_u;
 #if FMU_EVENTS
   fmu_find_rows(d);
 #endif
@@ -230,6 +230,15 @@ static inline void fmu_reset(fmu_data *d, size_t size, int cosimulation) {
   memcpy(d->y, fmu.y, (size_t)d->n * sizeof *d->y);
   memcpy(d->r, fmu.r, (size_t)m->n_r * sizeof *d->r);
   memcpy(d->p, fmu.p, (size_t)(m->n_p + m->n_g) * sizeof *d->p);
+}
+
+/* The point of a state with the present inputs, and without contact forces. */
+static inline kg_point fmu_point(const fmu_data *d, kg_real t, const kg_real *y) {
+  kg_point at;
+  kg_point_place(&at, d->model, t, y);
+  at.r = d->r;
+  at.forces = at.free = d->zeros;
+  return at;
 }
 
 /* To be called after every change of time, state, inputs or parameters. */

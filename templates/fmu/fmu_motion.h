@@ -5,12 +5,10 @@
 #include "fmu_data.h"
 
 /* Evaluates the feedback laws at a state and writes those of one clock (-1: the continuous ones) into `inputs`. */
-static inline int fmu_evaluate_laws(fmu_data *d, int clock, kg_real t, const kg_real *y, kg_real *inputs) {
+static inline int fmu_evaluate_laws(fmu_data *d, int clock, const kg_point *at, kg_real *inputs) {
   kg_real values[FMU_N_LAWS + 1];
   const kg_function *laws = kg_find_function(d->model, "laws");
-  int status;
-  kg_copy_states(d->model, d->n_s, y + d->n - d->n_s, d->r);
-  status = laws->evaluate(t, y, y + d->model->n_q, d->r, d->p, d->work, values);
+  const int status = laws->evaluate(at, d->p, d->work, values);
   for (int k = 0; k < fmu.n_laws && status >= 0; ++k) {
     if (fmu.laws[k].clock == clock) {
       inputs[fmu.laws[k].slot] = values[k];
@@ -28,33 +26,27 @@ static inline int fmu_has_continuous_laws(void) {
   return 0;
 }
 
-/* Writes states and continuous laws into r; u and s follow q in memory (kg_hybrid.inputs). */
-static inline int fmu_fill_inputs(void *host, kg_real t, const kg_real *q, const kg_real *u, kg_real *r) {
-  fmu_data *d = (fmu_data *)host;
-  (void)u;
-  if (fmu_has_continuous_laws()) {
-    return fmu_evaluate_laws(d, -1, t, q, r);
-  }
-  kg_copy_states(d->model, d->n_s, q + d->n - d->n_s, r);
-  return KG_OK;
+/* Writes the values of continuous laws into the inputs r (kg_hybrid.inputs). */
+static inline int fmu_fill_inputs(void *host, const kg_point *at, kg_real *r) {
+  return fmu_has_continuous_laws() ? fmu_evaluate_laws((fmu_data *)host, -1, at, r) : KG_OK;
 }
 
 /* y' without contact forces (kg_ode). */
 static inline int fmu_rhs(void *host, kg_real t, const kg_real *y, kg_real *dydt) {
   fmu_data *d = (fmu_data *)host;
-  const int status = d->n_s > 0 || fmu.n_laws > 0 ? fmu_fill_inputs(host, t, y, y, d->r) : KG_OK;
-  return status < 0 ? status : d->rhs->evaluate(t, y, y + d->model->n_q, d->r, d->p, d->work, dydt);
+  const kg_point at = fmu_point(d, t, y);
+  const int status = fmu.n_laws > 0 ? fmu_fill_inputs(host, &at, d->r) : KG_OK;
+  return status < 0 ? status : d->rhs->evaluate(&at, d->p, d->work, dydt);
 }
 
 /* Writes the matrix of a compiled function (rows x columns) into columns first ... of J (rows x n). */
-static inline int fmu_columns(fmu_data *d, const char *name, kg_real t, const kg_real *y, int first, int columns,
-                              kg_real *J) {
+static inline int fmu_columns(fmu_data *d, const char *name, const kg_point *at, int first, int columns, kg_real *J) {
   const kg_function *f = columns > 0 ? kg_find_function(d->model, name) : NULL;
   int status;
   if (f == NULL) {
     return columns > 0 ? KG_INVALID_ARGUMENT : KG_OK;
   }
-  status = f->evaluate(t, y, y + d->model->n_q, d->r, d->p, d->work, d->jacobian);
+  status = f->evaluate(at, d->p, d->work, d->jacobian);
   for (int i = 0; i < d->n && status >= 0; ++i) {
     memcpy(J + i * (ptrdiff_t)d->n + first, d->jacobian + i * (ptrdiff_t)columns, (size_t)columns * sizeof *J);
   }
@@ -66,12 +58,13 @@ static inline int fmu_jacobian(void *host, kg_real t, const kg_real *y, const kg
   fmu_data *d = (fmu_data *)host;
   const kg_model *m = d->model;
   const kg_function *f = kg_find_function(m, "jacobian_t");
-  int status = fmu_fill_inputs(host, t, y, y, d->r);
+  const kg_point at = fmu_point(d, t, y);
+  int status = fmu_fill_inputs(host, &at, d->r);
   (void)dydt;
-  status = status < 0 ? status : fmu_columns(d, "jacobian_q", t, y, 0, m->n_q, J);
-  status = status < 0 ? status : fmu_columns(d, "jacobian_u", t, y, m->n_q, m->n_u, J);
-  status = status < 0 ? status : fmu_columns(d, "jacobian_s", t, y, m->n_q + m->n_u, d->n_s, J);
-  return status < 0 || f == NULL ? status : f->evaluate(t, y, y + m->n_q, d->r, d->p, d->work, dfdt);
+  status = status < 0 ? status : fmu_columns(d, "jacobian_q", &at, 0, m->n_q, J);
+  status = status < 0 ? status : fmu_columns(d, "jacobian_u", &at, m->n_q, m->n_u, J);
+  status = status < 0 ? status : fmu_columns(d, "jacobian_s", &at, m->n_q + m->n_u, m->n_s, J);
+  return status < 0 || f == NULL ? status : f->evaluate(&at, d->p, d->work, dfdt);
 }
 
 static inline kg_ode fmu_ode(fmu_data *d) {
@@ -118,9 +111,7 @@ static inline int fmu_evaluate_rates(fmu_data *d) {
 /* Evaluates a function of the table at the present state; it reads the multipliers of the contacts. */
 static inline int fmu_evaluate_function(fmu_data *d, int index) {
   const kg_function *f = kg_find_function(d->model, fmu.functions[index].name);
-  kg_real *hidden = d->r + d->model->n_r;
-  const size_t size = (size_t)d->model->n_rows * sizeof *hidden;
-  const kg_real t = fmu_time(d);
+  kg_point at = fmu_point(d, fmu_time(d), d->y);
   int status = KG_OK;
   if (d->fresh[index]) {
     return KG_OK;
@@ -130,12 +121,11 @@ static inline int fmu_evaluate_function(fmu_data *d, int index) {
     status = fmu_evaluate_rates(d);
   }
   if (status >= 0) {
-    status = fmu_fill_inputs(d, t, d->y, d->y, d->r);
+    status = fmu_fill_inputs(d, &at, d->r);
   }
   if (status >= 0) {
-    memcpy(hidden, d->forces, size);
-    status = f->evaluate(t, d->y, d->y + d->model->n_q, d->r, d->p, d->work, d->values + fmu.functions[index].first);
-    memset(hidden, 0, size);
+    at.forces = d->forces;
+    status = f->evaluate(&at, d->p, d->work, d->values + fmu.functions[index].first);
   }
   d->fresh[index] = status >= 0;
   return status;
@@ -162,7 +152,8 @@ static inline int fmu_take_sample(void *host, int clock, kg_real t, const kg_rea
   fmu_data *d = (fmu_data *)host;
   const int sample = d->law_taken[clock]++;
   kg_real inputs[FMU_N_R + 1], *values = fmu_sample_of(d, clock, sample);
-  const int status = fmu_evaluate_laws(d, clock, t, y, inputs);
+  const kg_point at = fmu_point(d, t, y);
+  const int status = fmu_evaluate_laws(d, clock, &at, inputs);
   for (int k = 0; k < fmu.n_laws && status >= 0; ++k) {
     if (fmu.laws[k].clock == clock) {
       values[k] = inputs[fmu.laws[k].slot];
@@ -188,16 +179,17 @@ static inline int fmu_act(void *host, int clock, kg_real t) {
 static inline int fmu_project(void *host, int outcome) {
   fmu_data *d = (fmu_data *)host;
   const kg_stepper *s = &d->stepper;
-  const int status = fmu_fill_inputs(d, s->t, s->y, s->y, d->r);
-  return status < 0 ? status : kg_projection_after_step(&d->projection, &d->stepper, d->r, outcome);
+  const kg_point at = fmu_point(d, s->t, s->y);
+  const int status = fmu_fill_inputs(d, &at, d->r);
+  return status < 0 ? status : kg_projection_after_step(&d->projection, &d->stepper, &at, outcome);
 }
 
 /* The integrals of motion keep their present values from now on. */
 static inline int fmu_renew(void *host) {
   fmu_data *d = (fmu_data *)host;
-  const kg_real *y = d->stepper.y;
-  const int status = fmu_fill_inputs(d, d->stepper.t, y, y, d->r);
-  return status < 0 ? status : kg_projection_renew(&d->projection, d->stepper.t, y, y + d->model->n_q, d->r);
+  const kg_point at = fmu_point(d, d->stepper.t, d->stepper.y);
+  const int status = fmu_fill_inputs(d, &at, d->r);
+  return status < 0 ? status : kg_projection_renew(&d->projection, &at);
 }
 
 static inline void fmu_open_projection(fmu_data *d) {
@@ -277,6 +269,7 @@ static inline int fmu_start_stepper(fmu_data *d, const kg_stepper_options *optio
   fmu_find_rows(d);
   h->p = d->p;
   h->r = d->r;
+  h->free = d->zeros;
   h->stepper = &d->stepper;
   h->plain = fmu_ode(d);
   h->inputs = fmu_fill_inputs;
