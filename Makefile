@@ -5,7 +5,10 @@
 #                      JAX (see docs/standalone.md); pages in a browser; sweeps on clusters
 # make test-all    test and test-targets in one session
 # make test-campaigns    the generators of random models, motions, events and damaged files at full size (see docs/verification.md)
+# make mutate    changes that tests must notice, one after the other in copies of the project; NAMES="..." tries some
+#                  (tests/mutations/mutations.toml; about ten minutes)
 # make lint    ruff and mypy --strict
+# make docs    the documentation site, in build/site; warnings are errors
 # make pictures    the pictures of the examples in docs/plots, and the outputs of docs/tour.ipynb
 # make bench-pages    the times that pages of animations take in a browser (see docs/animation.md)
 # make bench   the table of numbers (several minutes; see docs/benchmark.md)
@@ -23,7 +26,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 JOBS ?= 2
 
-.PHONY: demo environment test test-sympy test-targets test-all test-campaigns lint format bench bench-pages bench-peers pictures clean
+.PHONY: demo docs environment test test-sympy test-targets test-all test-campaigns mutate lint format bench bench-pages bench-peers pictures clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/python build_examples/rolling_disk.py
@@ -47,14 +50,21 @@ test-all: $(VENV)/targets.stamp
 test-campaigns: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m campaign
 
+mutate: $(VENV)/dev.stamp
+	$(BIN)/python tests/mutations/mutate.py --jobs $(JOBS) $(NAMES)
+
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict kanegen
+	$(BIN)/mypy --strict kanegen benchmarks
 
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(VENV)/docs.stamp
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs build/site
+	@echo "the site is in build/site; open build/site/index.html"
 
 bench-pages: $(VENV)/targets.stamp
 	$(BIN)/python -m pytest -m timing tests/view
@@ -65,7 +75,7 @@ bench: $(VENV)/demo.stamp
 # One core: some of the packages would use all of them for batches.
 bench-peers: $(PEERS_VENV)/peers.stamp
 	mkdir -p $(dir $(PEERS_RESULTS))
-	OMP_NUM_THREADS=1 $(PEERS_VENV)/bin/kanegen bench --peers --output $(PEERS_RESULTS)
+	OMP_NUM_THREADS=1 $(PEERS_VENV)/bin/python -m benchmarks --output $(PEERS_RESULTS)
 	$(PEERS_VENV)/bin/python docs/make_peers.py $(PEERS_RESULTS)
 
 pictures: $(VENV)/targets.stamp
@@ -85,6 +95,10 @@ $(VENV)/demo.stamp: pyproject.toml $(VENV)/pip.stamp
 
 $(VENV)/dev.stamp: pyproject.toml $(VENV)/pip.stamp
 	$(BIN)/python -m pip install --quiet -e ".[dev,plot]"
+	touch $(VENV)/demo.stamp $@
+
+$(VENV)/docs.stamp: pyproject.toml $(VENV)/pip.stamp
+	$(BIN)/python -m pip install --quiet -e ".[docs]"
 	touch $(VENV)/demo.stamp $@
 
 $(VENV)/targets.stamp: $(VENV)/dev.stamp

@@ -38,8 +38,9 @@ def script(
 ) -> None:
     """Run an example from the command line.
 
-    ``doc`` is the docstring of the example, whose first line is the title. ``cases`` maps the name of a case to
-    the options of ``simulate``. Exits with status 1 if a value exceeds its bound.
+    ``doc`` is the docstring of the example: a title, underlined for the gallery of the documentation, and paragraphs,
+    the first of which says what moves. ``cases`` maps the name of a case to the options of ``simulate``. Exits with
+    status 1 if a value exceeds its bound.
     """
     command(doc, simulate, checks, plot, cases)()
 
@@ -52,15 +53,17 @@ def command(
     cases: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> click.Command:
     """The command that :func:`script` runs."""
+    title, text = parts(doc)
+    summary = text.partition("\n\n")[0].replace("\n", " ")
 
-    @click.command(help=doc)
+    @click.command(help=text)
     @click.option("--plot", "file", type=click.Path(path_type=Path, dir_okay=False), help="Draw the motion to FILE.")
     @click.option("--html", "page", type=click.Path(path_type=Path), help="Write the motion in 3-D to the page FILE.")
     def run(file: Path | None, page: Path | None) -> None:
         if file is not None:
             check_figure(file)
         console = Console()
-        console.print(f"[bold]{doc.strip().splitlines()[0]}[/bold]\n", soft_wrap=True)
+        console.print(f"[bold]{title}[/bold]: {summary}\n", soft_wrap=True)
         runs = _simulate_all(console, simulate, cases or {"value": {}})
         passed = _print_checks(console, {name: list(checks(*run)) for name, run in runs.items()})
         if file is not None:
@@ -71,6 +74,12 @@ def command(
         sys.exit(0 if passed else 1)
 
     return run
+
+
+def parts(doc: str) -> tuple[str, str]:
+    """The title of the docstring of an example, and its paragraphs."""
+    title, _, text = doc.strip().partition("\n")
+    return title, text.lstrip("=\n")
 
 
 def _simulate_all(

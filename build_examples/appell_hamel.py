@@ -1,4 +1,7 @@
-"""The Appell-Hamel mechanism, with constraints that are nonlinear or linear in the speeds.
+"""Appell-Hamel mechanism
+======================
+
+The Appell-Hamel mechanism, with constraints that are nonlinear or linear in the speeds.
 
 A massless frame slides on a horizontal plane and keeps a wheel (radius ``a``, mass ``M``, spherical central inertia
 ``I``) upright. A thread wound on a drum of radius ``b``, which is fixed to the wheel, runs over pulleys at the

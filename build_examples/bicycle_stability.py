@@ -1,4 +1,7 @@
-"""Stability of the benchmark bicycle over its speed and its trail, by a sweep of linear models.
+"""Stability of a bicycle
+======================
+
+Stability of the benchmark bicycle over its speed and its trail, by a sweep of linear models.
 
 The model is that of ``whipple_bicycle`` with four coordinates: two knife-edge wheels that roll without slip, a rear
 frame with rider, and a fork. The trail ``c`` is the distance by which the contact of the front wheel follows the point

@@ -1,4 +1,7 @@
-"""A biped with rigid feet on rough ground, whose friction has states without finite forces.
+"""Biped on rough ground
+=====================
+
+A biped with rigid feet on rough ground, whose friction has states without finite forces.
 
 Planar: a torso, two thighs, two shanks and two feet, seven uniform bars. x points forward, y up, z to the left; gravity
 ``g`` acts along -y. (x, y) is the hip, ``torso`` the angle of the torso from the vertical; ``hip_l`` and ``hip_r`` turn
@@ -14,7 +17,7 @@ keeps the biped upright: it stumbles.
 
 Heels and toes strike the ground without rebound (e = 0), with the friction ``mu``. A stiff leg behind a foot that
 slides forward makes ``D_nn - mu D_nt`` small or negative already at mu = 0.5. With ``paradox="error"`` a run stops
-where the law of Coulomb has several solutions or none, with ``paradox="impact"`` it goes on. :func:`campaign` counts
+where the law of Coulomb has several solutions or none, with ``paradox="impact"`` it goes on. ``campaign`` counts
 the runs of many starts that reach their end.
 """
 

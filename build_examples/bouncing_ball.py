@@ -1,4 +1,7 @@
-"""A ball that bounces until it is at rest.
+"""Bouncing ball
+=============
+
+A ball that bounces until it is at rest.
 
 A particle of mass ``m`` falls under gravity ``g`` from the height z = 1 m onto a floor with the coefficient of
 restitution ``e``. It bounces infinitely often in a finite time (Zeno behavior): each flight between two impacts takes

@@ -1,4 +1,7 @@
-"""A cart with a pole: one force on the cart, two degrees of freedom.
+"""Cart with a pole
+================
+
+A cart with a pole: one force on the cart, two degrees of freedom.
 
 The cart of mass ``m_c`` moves on a horizontal rail, with x to the right. The massless pole of length ``l`` carries a
 point mass ``m_p`` at its tip; theta is its angle from the upward vertical, positive when the tip is to the right.

@@ -1,12 +1,15 @@
-"""A cart that swings up a pole: an optimal motion by direct collocation, then nonlinear model predictive control.
+"""Swing-up of a cart-pole
+=======================
+
+A cart that swings up a pole: an optimal motion by direct collocation, then nonlinear model predictive control.
 
 The cart of mass ``m_c`` moves on a horizontal rail, with x to the right, and with the friction ``b x'``. The massless
 pole of length ``l`` carries a point mass ``m_p`` at its tip; theta is its angle from the upward vertical, positive when
 the tip is to the right. Gravity ``g`` acts downward, the force ``F`` on the cart is the control, and the horizontal
 force ``D`` on the tip is a disturbance. u = (x', theta'), named ``v`` and ``w``; z = (x, theta, v, w).
 
-The pole hangs at first. The swing-up within ``SWING`` = 2 s minimizes the integral of F^2 with |F| <= ``F_MAX`` and
-|x| <= ``X_MAX`` (the problem of Kelly 2017, "An introduction to trajectory optimization", section 6). It is transcribed
+The pole hangs at first. The swing-up within ``SWING`` = 2 s minimizes the integral of F^2 with ``|F| <= F_MAX`` and
+``|x| <= X_MAX`` (the problem of Kelly 2017, "An introduction to trajectory optimization", section 6). It is transcribed
 by Hermite-Simpson collocation (Hargraves and Paris 1987) and solved by IPOPT. The equations of motion with their exact
 sparse first and second derivatives are compiled code: ``emit_casadi`` writes functions that ``casadi.external`` loads.
 

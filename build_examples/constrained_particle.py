@@ -1,4 +1,7 @@
-"""A particle on the surface r phi = c, in spherical coordinates.
+"""Particle on a surface
+=====================
+
+A particle on the surface r phi = c, in spherical coordinates.
 
 A particle of mass ``m`` is at r (sin phi cos theta, sin phi sin theta, cos phi), where theta is the azimuth and phi
 the cone angle from the vertical. The generalized speeds are the components of the velocity v = u1 i + u2 j + u3 k on

@@ -1,4 +1,7 @@
-"""An arm that is driven by a geared direct-current motor, with a PID controller whose voltage is limited.
+"""Arm with a geared motor
+=======================
+
+An arm that is driven by a geared direct-current motor, with a PID controller whose voltage is limited.
 
 The arm is a uniform bar (``l``, ``m``) on a horizontal hinge; theta is its angle from the horizontal, y points up, and
 gravity is -g y. The hinge has the viscous friction ``b``. u = (theta',).

@@ -1,4 +1,7 @@
-"""A bead on a frictionless elliptic wire, attached to a spring.
+"""Bead on an elliptic wire
+========================
+
+A bead on a frictionless elliptic wire, attached to a spring.
 
 A particle of mass ``m`` in a horizontal plane follows the wire ``a`` (x - ``x0``)^2 + ``b`` y^2 = ``c``. A spring of
 stiffness ``K`` and zero natural length connects it with the origin. u = (x', y').

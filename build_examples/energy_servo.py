@@ -1,4 +1,7 @@
-"""A disc with a bar on its rim, whose motors bring the total energy to a desired value.
+"""Control of energy
+=================
+
+A disc with a bar on its rim, whose motors bring the total energy to a desired value.
 
 The mechanism is that of ``obstructed_pendulum`` without the obstacle: a disc (radius ``R``, central inertia ``I_D``,
 fixed center) and a uniform bar (``m_B``, ``L``, ``I_B``) hinged at its rim. i points down and j is horizontal; theta1

@@ -1,4 +1,7 @@
-"""A humanoid in free flight: a tree of 13 bodies with 30 degrees of freedom, its base free in Euler parameters.
+"""Humanoid in free flight
+=======================
+
+A humanoid in free flight: a tree of 13 bodies with 30 degrees of freedom, its base free in Euler parameters.
 
 x points forward, y to the left, z up; gravity ``g`` acts along -z. With all angles zero the humanoid stands upright,
 arms hanging, feet forward, and the frames of all segments are parallel. The base is the pelvis: (x, y, z) is the point

@@ -1,4 +1,7 @@
-"""A double pendulum that falls on an obstacle, with four contact laws.
+"""Impacts of a double pendulum
+============================
+
+A double pendulum that falls on an obstacle, with four contact laws.
 
 The pendulum is that of ``obstructed_pendulum`` without motors: a disc (radius ``R``, central inertia ``I_D``) with a
 uniform bar (``m_B``, ``L``, ``I_B``) hinged at its rim. x points down, theta1 and theta2 are absolute angles from x,

@@ -1,4 +1,7 @@
-"""A cart that balances a pole with a linear-quadratic regulator whose force is limited.
+"""Linear-quadratic regulator
+==========================
+
+A cart that balances a pole with a linear-quadratic regulator whose force is limited.
 
 The cart of mass ``m_c`` moves on a horizontal rail, with x to the right. The massless pole of length ``l`` carries a
 point mass ``m_p`` at its tip; theta is its angle from the upward vertical, positive when the tip is to the right.

@@ -1,4 +1,7 @@
-"""A two-link arm that is moved by three muscles, in a vertical plane.
+"""Arm with muscles
+================
+
+A two-link arm that is moved by three muscles, in a vertical plane.
 
 The shoulder is at the origin, x points forward and y up; gravity is -g y. theta1 is the angle of the upper arm from the
 downward vertical, theta2 the flexion of the elbow; both are positive if they move the hand of the hanging arm forward.

@@ -1,4 +1,7 @@
-"""A planar pendulum of n point masses on a cart.
+"""Pendulum of n links
+===================
+
+A planar pendulum of n point masses on a cart.
 
 The cart of mass ``m_0`` moves along x. Link i is massless, has the length ``l_i`` and the direction (cos theta_i, sin
 theta_i) with theta_i measured from +x, and carries the point mass ``m_i``. Gravity ``g`` acts along -y; u = q'. The

@@ -1,4 +1,7 @@
-"""A driven double pendulum that leans on an obstacle.
+"""Pendulum on an obstacle
+=======================
+
+A driven double pendulum that leans on an obstacle.
 
 A disc (radius ``R``, central inertia ``I_D``, fixed center) carries at its rim the hinge of a uniform bar (``m_B``,
 ``L``, ``I_B``). x points down and y is horizontal; theta1 and theta2 are the absolute angles of the disc and of the

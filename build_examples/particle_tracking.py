@@ -1,4 +1,7 @@
-"""A particle on the surface r phi = c that a force drives into a vertical plane.
+"""Tracking by a servo-constraint
+==============================
+
+A particle on the surface r phi = c that a force drives into a vertical plane.
 
 The particle is that of ``constrained_particle``: its position is r (sin phi cos theta, sin phi sin theta, cos phi),
 its speeds are the components of the velocity on the moving triad i, j, k, and its passive holonomic constraint

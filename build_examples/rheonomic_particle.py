@@ -1,4 +1,7 @@
-"""A particle with a nonholonomic constraint that depends on time, y' = z x' + alpha(t).
+"""Rheonomic nonholonomic particle
+===============================
+
+A particle with a nonholonomic constraint that depends on time, y' = z x' + alpha(t).
 
 A particle of mass ``m`` in Cartesian coordinates moves under the constant force (``Fx``, ``Fy``, ``Fz``), with
 alpha = 0.3 sin 2t. The speeds are u = (x', z', y'), in this order.

@@ -1,4 +1,7 @@
-"""A thin uniform disk that rolls on a horizontal plane.
+"""Rolling disk
+============
+
+A thin uniform disk that rolls on a horizontal plane.
 
 The disk has the mass ``m`` and the radius ``R``; ``g`` is gravity and Z points up. It is oriented by 3-1-3 angles:
 phi about Z, theta about i0, and psi about the axis k0 of the disk. i0 = (cos phi, sin phi, 0) is tangential to the

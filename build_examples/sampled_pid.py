@@ -1,4 +1,7 @@
-"""A crane whose trolley is positioned by a sampled PID controller that reads an encoder.
+"""Sampled PID controller
+======================
+
+A crane whose trolley is positioned by a sampled PID controller that reads an encoder.
 
 The trolley of mass ``m_t`` moves on a horizontal rail, with x to the right and the viscous friction ``b``. The load of
 mass ``m_l`` hangs on a massless rod of length ``l``; theta is its angle from the downward vertical, positive when the

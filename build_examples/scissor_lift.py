@@ -1,4 +1,7 @@
-"""A scissor lift of n stages in a vertical plane: 2n bars, 2n closed loops, one degree of freedom.
+"""Scissor lift
+============
+
+A scissor lift of n stages in a vertical plane: 2n bars, 2n closed loops, one degree of freedom.
 
 y points up. The bars A_i and B_i (i = 1 .. n) are uniform, of length ``l`` and mass ``m``, and pinned to each other
 half-way. A_1 starts at L_0 = (0, 0), B_1 at R_0 = (x, 0), a massless slider. A_i runs from L_(i-1) to R_i, and B_i from

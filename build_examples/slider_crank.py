@@ -1,4 +1,7 @@
-"""A slider-crank mechanism in a vertical plane, with loop constraints and pin reactions.
+"""Slider-crank
+============
+
+A slider-crank mechanism in a vertical plane, with loop constraints and pin reactions.
 
 The crank is a uniform bar (``l1``, ``m1``) pinned at O, with the angle theta from +x. The rod is a uniform bar
 (``l2``, ``m2``) along l2 (sin beta, -cos beta) from the crank pin to the slider, which is a particle ``m3`` at

@@ -1,4 +1,7 @@
-"""A thin uniform disk that slips without friction on a horizontal plane.
+"""Slipping disk
+=============
+
+A thin uniform disk that slips without friction on a horizontal plane.
 
 The disk is that of ``rolling_disk`` (same coordinates, speeds and parameters) without the rolling constraints. The
 height R sin theta of its center keeps it in contact with the plane; it is otherwise free.

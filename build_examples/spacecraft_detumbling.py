@@ -1,4 +1,7 @@
-"""A spacecraft whose rotation is stopped by a servo-constraint that contains the controls.
+"""Detumbling of a spacecraft
+==========================
+
+A spacecraft whose rotation is stopped by a servo-constraint that contains the controls.
 
 A rigid body with the central principal inertias ``I1``, ``I2``, ``I3`` rotates freely. The controls tau are the
 angular accelerations that three torques cause: the torques are I1 tau1, I2 tau2, I3 tau3. Under the

@@ -1,4 +1,7 @@
-"""A chain of n rigid links connected by universal joints.
+"""Spatial chain
+=============
+
+A chain of n rigid links connected by universal joints.
 
 In its reference position link i hangs along -z. Its frame is turned by q_(2i-1) about the x axis of the frame before
 and by q_(2i) about the new y axis. The link has the length ``l_i``, the mass ``m_i`` with its center half-way, and

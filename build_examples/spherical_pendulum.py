@@ -1,4 +1,7 @@
-"""The spherical pendulum by Kane's, Lagrange's and Hamilton's equations.
+"""Spherical pendulum
+==================
+
+The spherical pendulum by Kane's, Lagrange's and Hamilton's equations.
 
 A particle of mass ``m`` is attached to a massless rod of length ``l``. theta is measured from the downward vertical,
 phi is the azimuth, and u = (theta', phi'). phi is cyclic: its momentum, the angular momentum about the vertical, is

@@ -1,4 +1,7 @@
-"""Two blocks that stick and slip on a rough floor.
+"""Stick-slip blocks
+=================
+
+Two blocks that stick and slip on a rough floor.
 
 A spring ``K1`` connects the wall with B1, a spring ``K2`` connects B1 with B2. The blocks have the masses ``m1`` and
 ``m2``. The force ``A`` sin(``omega`` t) acts on B2, and Coulomb friction ``mu`` acts under the weights (``g``). q1

@@ -1,7 +1,10 @@
-"""A four-bar linkage that is struck at a joint.
+"""Struck four-bar linkage
+=======================
+
+A four-bar linkage that is struck at a joint.
 
 The pins are at O = (0, 0) and C = (0, L4), y points up, and the rods are massless. P1 = ``L1`` (cos q1, sin q1) has
-the mass ``m1``, and P2 = C + (q2, q3) the mass ``m2``; |P2 - C| = ``L3`` and |P2 - P1| = ``L2``.
+the mass ``m1``, and P2 = C + (q2, q3) the mass ``m2``; the rods P2 - C and P2 - P1 have the lengths ``L3`` and ``L2``.
 u = (L1 q1', q2', q3'). The linkage is at rest at q1 = 0 when the impulse (1e6, 1e6) N s acts on P2.
 
 Source: Bajodah (2003), Example 6.1, (440) to (461): u after the impulse is (2.7250e4, -0.6021e4, 0.6846e4) m/s, with

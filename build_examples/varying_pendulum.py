@@ -1,4 +1,7 @@
-"""A pendulum of varying length, and the effect of constraint stabilization.
+"""Pendulum of varying length
+==========================
+
+A pendulum of varying length, and the effect of constraint stabilization.
 
 A particle of mass ``m`` is attached to a massless rod whose length varies so that y + x^2 / ``l0`` = ``l0``. x is
 horizontal, y points down, and gravity ``g`` acts along y. u = (x', y').

@@ -1,4 +1,7 @@
-"""The nonlinear benchmark bicycle of Meijaard, Papadopoulos, Ruina and Schwab, and its eigenvalues.
+"""Benchmark bicycle
+=================
+
+The nonlinear benchmark bicycle of Meijaard, Papadopoulos, Ruina and Schwab, and its eigenvalues.
 
 The four rigid bodies are the rear wheel R, the rear frame with rider B, the front fork with handlebar H, and the
 front wheel F. The wheels are knife edges that roll without slip on a horizontal plane. x points forward, y to the

@@ -14,10 +14,10 @@ from math import log2
 from make_pictures import EXAMPLES, PLOTS, save
 from matplotlib.figure import Figure
 
-from kanegen.bench import timing
-from kanegen.bench.modelfile import ModelFile, read_model_file
-from kanegen.bench.peers import input_values, parameter_values
+from kanegen.cli.bench import compiled, timing
+from kanegen.cli.bench.peers import input_values, parameter_values
 from kanegen.codegen.description import Description
+from kanegen.modelfile import ModelFile, read_model_file
 from kanegen.pipeline import sources_of
 
 CHAINS = {"n_link_pendulum": 80, "spatial_chain": 80, "scissor_lift": 40}
@@ -62,15 +62,15 @@ def measure(chain: str, bodies: int, form: str) -> Row:
     start = time.perf_counter()
     sources = sources_of(file.model, form, ("rhs",))
     derivation = time.perf_counter() - start
-    library = timing.timed_library(sources.files, sources.kernel)
-    task = timing.TimedFunction(library, "rhs", states(file)).task()
+    library = compiled.timed_library(sources.files, sources.kernel)
+    task = compiled.TimedFunction(library, "rhs", states(file)).task()
     seconds = timing.interleaved({form: task}, ROUNDS)[form]
     operations = Description.from_sources(sources).functions["rhs"].operations
     return Row(chain, bodies, form, operations, seconds, derivation)
 
 
-def states(file: ModelFile) -> timing.States:
-    return timing.states_near(file.start(), input_values(file.model, file.start()), parameter_values(file.model))
+def states(file: ModelFile) -> compiled.States:
+    return compiled.states_near(file.start(), input_values(file.model, file.start()), parameter_values(file.model))
 
 
 def print_table(rows: list[Row]) -> None:

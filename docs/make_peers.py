@@ -1,4 +1,4 @@
-"""Writes the results of ``kanegen bench --peers --output FILE`` into docs/benchmark.md, with the figures.
+"""Writes the results of ``python -m benchmarks --output FILE`` into docs/benchmark.md, with the figures.
 
 ``python docs/make_peers.py FILE`` replaces what is between the two markers of the page, and writes
 docs/plots/peers_work.png (error against time of the integrations) and docs/plots/peers_growth.png.
@@ -7,14 +7,17 @@ docs/plots/peers_work.png (error against time of the integrations) and docs/plot
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from make_pictures import PLOTS, save
 from matplotlib.figure import Figure
 
-from kanegen.bench.external.measure import Results, read_results
-from kanegen.bench.external.registry import OWN, PEERS
-from kanegen.bench.external.tables import TextTable, all_tables
+sys.path.append(str(Path(__file__).parents[1]))
+
+from benchmarks.measure import Results, read_results
+from benchmarks.registry import OWN, PEERS
+from benchmarks.tables import TextTable, all_tables
 
 PAGE = Path(__file__).parent / "benchmark.md"
 BEGIN, END = "<!-- results of the peers: begin -->", "<!-- results of the peers: end -->"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kanegen.bench.startup import measure_startup
+from kanegen.cli.bench.startup import measure_startup
 
 EXAMPLES = Path(__file__).parents[1] / "build_examples"
 

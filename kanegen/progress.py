@@ -8,9 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any, Final, TextIO
-
-from kanegen.display import escape
 
 DELAY: Final = 1.0
 """Seconds after which an activity is named."""
@@ -127,23 +126,20 @@ _line = _Line()
 
 
 def _display() -> Any:
-    """The display that suits where the program runs."""
+    """The display that suits where the program runs; a terminal without control characters shows nothing."""
+    console = _console()
+    if console.is_interactive and not console.is_jupyter:
+        return _Spinning(console)
+    return _Printed(console)
+
+
+def _console() -> Any:
+    """The console of standard error, or of the output of a notebook's cell."""
     from rich.console import Console  # costs 50 ms
 
     console = Console(stderr=True)
-    if console.is_jupyter:
-        return _Printed(console)
-    return _Spinning(console) if console.is_interactive else _Hidden()
-
-
-class _Hidden:
-    """A terminal without control characters shows nothing."""
-
-    def show(self, text: str) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
+    console.quiet = not (console.is_interactive or console.is_jupyter)
+    return console
 
 
 class _Printed:
@@ -169,24 +165,15 @@ class _Spinning:
         from rich.live import Live
         from rich.spinner import Spinner
 
-        self.text = ""
         self.spinner = Spinner("dots")
-        self.live = Live(
-            self.spinner,
-            console=console,
-            refresh_per_second=8.0,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
+        quiet: dict[str, Any] = {"transient": True, "redirect_stdout": False, "redirect_stderr": False}
+        self.live = Live(self.spinner, console=console, refresh_per_second=8.0, **quiet)
         self.live.start()
 
     def show(self, text: str) -> None:
         from rich.text import Text
 
-        if text != self.text:
-            self.text = text
-            self.spinner.update(text=Text(text))
+        self.spinner.update(text=Text(text))
 
     def close(self) -> None:
         self.live.stop()
@@ -200,8 +187,8 @@ class ProgressBar:
     """A context manager, called with the current time of a run from ``t0`` to ``t1``, that shows a progress bar.
 
     ``text`` is the format of the current time, or of another quantity that goes from ``t0`` to ``t1``. The bar is
-    written to standard error if this is a terminal, to the output of the cell in a notebook, or to ``console``, a
-    ``rich.console.Console``.
+    written to standard error if this is a terminal, to the output of the cell in a notebook with ipywidgets, or to
+    ``console``, a ``rich.console.Console``. It disappears at the end.
     """
 
     def __init__(
@@ -213,7 +200,7 @@ class ProgressBar:
         clock: Callable[[], float] = time.monotonic,
         console: Any = None,
     ) -> None:
-        self._title, self._t0, self._t1, self._text = title, t0, t1, text
+        self._title, self._t0, self._length, self._text = title, t0, abs(t1 - t0), text
         self._clock, self._start = clock, clock()
         self._console = console
         self._bar: Any = None
@@ -223,87 +210,26 @@ class ProgressBar:
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
-            self._bar.close()
+            self._bar.stop()
 
     def __call__(self, t: float) -> None:
         if self._bar is None:
             if self._clock() - self._start < _QUIET_SECONDS:
                 return
             self._open()
-        self._bar.show(t)
+        self._bar.update(0, completed=abs(t - self._t0), text=self._text.format(t))
 
     def _open(self) -> None:
-        if self._console is None and "ipykernel" in sys.modules:
-            self._bar = _NotebookBar(self._title, self._t0, self._t1, self._text)
-            return
-        from rich.console import Console
-
-        console = self._console or Console(stderr=True)
-        self._bar = _TerminalBar(self._title, self._t0, self._t1, self._text, console)
-
-
-class _TerminalBar:
-    """A bar that disappears at the end; not shown if the console is no terminal."""
-
-    def __init__(self, title: str, t0: float, t1: float, text: str, console: Any) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self.t0, self.text = t0, text
-        self.progress = Progress(
-            TextColumn("{task.description}"),
+        console = self._console or _console()
+        shown = find_spec("ipywidgets") is not None if console.is_jupyter else console.is_terminal
+        columns = (
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.fields[text]}"),
             TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
         )
-        self.task = self.progress.add_task(title, total=abs(t1 - t0), text=text.format(t0))
-        self.progress.start()
-
-    def show(self, t: float) -> None:
-        self.progress.update(self.task, completed=abs(t - self.t0), text=self.text.format(t))
-
-    def close(self) -> None:
-        self.progress.stop()
-
-
-_NOTEBOOK_SECONDS = 0.2
-"""Seconds between two messages to a notebook, which draws each of them."""
-
-
-class _NotebookBar:
-    """A bar of HTML in the output of a notebook's cell, without widgets, which disappears at the end."""
-
-    def __init__(self, title: str, t0: float, t1: float, text: str) -> None:
-        self.title, self.t0, self.t1, self.text = title, t0, t1, text
-        self.shown = time.monotonic() - _NOTEBOOK_SECONDS
-        self.first: tuple[float, float] | None = None
-        self.handle: Any = _jupyter().display(_html(""), display_id=True)
-
-    def show(self, t: float) -> None:
-        now = time.monotonic()
-        self.first = self.first or (now, t)
-        if now - self.shown >= _NOTEBOOK_SECONDS:
-            self.shown = now
-            self.handle.update(_html(self._line(now, t)))
-
-    def close(self) -> None:
-        self.handle.update(_html(""))
-
-    def _line(self, now: float, t: float) -> str:
-        started, origin = self.first or (now, t)
-        done, all_ = abs(t - self.t0), abs(self.t1 - self.t0)
-        left = f", {(now - started) * (all_ - done) / abs(t - origin):.0f} s left" if t != origin else ""
-        bar = f'<progress value="{done:.6g}" max="{all_:.6g}"></progress>'
-        return f"<div>{escape(self.title)} {bar} {self.text.format(t)}{left}</div>"
-
-
-def _jupyter() -> Any:
-    import IPython.display
-
-    return IPython.display
-
-
-def _html(text: str) -> Any:
-    return _jupyter().HTML(text)
+        self._bar = Progress(*columns, console=console, transient=True, disable=not shown)
+        self._bar.add_task(self._title, total=self._length, text=self._text.format(self._t0))
+        self._bar.start()

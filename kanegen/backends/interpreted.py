@@ -7,7 +7,7 @@ projections, impulses or inverse dynamics, and does not locate the kinks of feed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType, SimpleNamespace
@@ -20,9 +20,9 @@ from kanegen.backends import consistent
 from kanegen.backends.cython.extension import c_sources
 from kanegen.backends.instants import Instants
 from kanegen.backends.parts import remember, request_of
-from kanegen.backends.protocol import DeriveMore, Evaluator, Generated, Request, RunOptions
+from kanegen.backends.protocol import DeriveMore, Evaluator, Generated, ModuleRun, Request
 from kanegen.backends.residual_units import with_units
-from kanegen.backends.scipy_runs import Run
+from kanegen.backends.scipy_runs import SUPPORTED, Run
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
 from kanegen.codes import Status
@@ -485,13 +485,12 @@ class Interpreted:
         return status, *state, corrections
 
     def integrate(
-        self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, s0: Any, **options: Unpack[RunOptions]
+        self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, s0: Any, **options: Unpack[ModuleRun]
     ) -> SimpleNamespace:
         """Integrate with SciPy; the result has the fields of the ``RunResult`` of compiled models."""
         method = options.get("method", "dopri5")
         _require_method(method)
-        if options.get("projection") is not None:
-            _refuse("projections in runs")
+        _require_supported(options)
         controls = _controls(options.get("control"))
         at = self._inputs_at(inputs, controls, function.prepared)
         run = Run(t0, np.concatenate([*self.checked_state(t0, q0, u0), _finite(s0, self.STATES, "s0")]), options)
@@ -563,6 +562,12 @@ def _finite(values: Any, names: Sequence[str], what: str) -> Array:
 
 def _message(status: int) -> str:
     return next((known.message for known in Status if known == status), f"status {status}")
+
+
+def _require_supported(options: ModuleRun) -> None:
+    for name, value in options.items():
+        if name not in SUPPORTED and value is not None and not (isinstance(value, Sized) and len(value) == 0):
+            _refuse(f"{name} in runs")
 
 
 def _require_method(method: str) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypedDict, Unpack
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.codegen.sources import Sources
 from kanegen.program.records import Program
+from kanegen.run_options import StepOptions
 
 
 @dataclass(frozen=True)
@@ -119,20 +120,13 @@ class InputMaker(Protocol):
         """A callable ``r(t)``, ``r(t, q, u)`` or ``r(t, q, u, s)``, with 1, 3 or 4 arguments."""
 
 
-class RunOptions(TypedDict, total=False):
-    """Options of a run, as for :meth:`kanegen.Solver.integrate`; events and contacts by index.
+class ModuleRun(StepOptions, total=False):
+    """Options of a compiled run; events and contacts by index.
 
     ``projection``: (every, tolerance, integrals, whether constraints can become dependent during the run).
     ``instants``: ascending times at which inputs jump or have a kink, for adaptive methods.
     """
 
-    method: str
-    rtol: Any
-    atol: Any
-    step: float | None
-    first_step: float | None
-    max_step: float | None
-    max_steps: int | None
     t_eval: Any
     dense: bool
     progress: Callable[[float], None] | None
@@ -180,15 +174,12 @@ class Evaluator(Protocol):
         """``q`` and ``u`` as arrays. Raises `SolveError` for arguments of the wrong kind or size."""
 
     def integrate(
-        self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, s0: Any, **options: Unpack[RunOptions]
+        self, function: Any, inputs: Any, t0: float, t1: float, q0: Any, u0: Any, s0: Any, **options: Unpack[ModuleRun]
     ) -> Any:
         """Integrate a right-hand side; returns a ``RunResult`` with all results, also of a run that stopped early."""
 
     def switching_times(self, prepared: Any, t0: float, t1: float) -> Array:
         """The times (n,) between ``t0`` and ``t1``, in this direction, at which functions of time switch."""
-
-    def interpolate(self, t_old: Any, h: Any, coefficients: Any, times: Any) -> Array:
-        """States (n_t, n) at ``times`` from the dense output of a run."""
 
     def inputs_along(self, function: Any, inputs: Any, times: Any, states: Any, control: Any = None) -> Array:
         """All inputs of a run at many states, (n_t, n_r + n_hidden), with zeros for hidden inputs, and the states.
@@ -270,7 +261,7 @@ class ManyPlan(NamedTuple):
     ``arguments``: q, u, s, r, and each varied parameter, (n,), or (N, n) with any strides. ``p``, ``varied``,
     ``needed``: as in `BatchPlan`. ``residuals``, ``quantity``: names of the functions that check the start and that are
     reduced, or nothing; without ``quantity``, ``component`` of the state is reduced. ``keep``: the number of the
-    reduction. ``first_step``, ``max_step``, ``max_steps``: 0 for none. ``y`` (N, K, n): the states at ``t_eval``, or
+    reduction. ``stepping``: options of the steps, with tolerances (n,). ``y`` (N, K, n): the states at ``t_eval``, or
     with ``at_end`` at the end; ``values`` (N,): of the reduction, or None. ``cause``: the status of a right-hand side
     that failed.
     """
@@ -283,12 +274,8 @@ class ManyPlan(NamedTuple):
     quantity: str
     component: int
     keep: int
-    rtol: Array
-    atol: Array
+    stepping: StepOptions
     span: tuple[float, float]
-    first_step: float
-    max_step: float
-    max_steps: int
     start_tolerance: float
     t_eval: Array
     at_end: bool

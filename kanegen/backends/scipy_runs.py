@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.backends.protocol import RunOptions
+from kanegen.backends.protocol import ModuleRun
 from kanegen.codes import Status
 from kanegen.errors import SolveError
+
+SUPPORTED: Final = frozenset(
+    {"method", "rtol", "atol", "first_step", "max_step", "max_steps", "t_eval"}
+    | {"dense", "progress", "control", "instants"}
+)
+"""The options of runs that these solvers know."""
 
 
 class Sampled(Protocol):
@@ -25,7 +31,7 @@ class Sampled(Protocol):
 class Run:
     """A run with a solver of SciPy: the stored times, states and steps, and the status."""
 
-    def __init__(self, t0: float, y0: Array, options: RunOptions) -> None:
+    def __init__(self, t0: float, y0: Array, options: ModuleRun) -> None:
         t_eval = options.get("t_eval")
         self.t, self.y, self.options = t0, y0, options
         self.times = None if t_eval is None else [float(t) for t in t_eval]

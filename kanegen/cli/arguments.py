@@ -12,10 +12,11 @@ import click
 from rich.console import Console
 
 from kanegen.backends.registry import BACKENDS
-from kanegen.bench.modelfile import read_model_file
 from kanegen.errors import KanegenError
 from kanegen.forms import AUTO, FORMS
 from kanegen.model import Baumgarte, Projection
+from kanegen.modelfile import read_model_file
+from kanegen.run_options import Kind, table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -153,6 +154,52 @@ backend_option = click.option(
     show_default=True,
     help="interpreted: in Python, without a C compiler, contacts and events; slow.",
 )
+
+
+def _literal(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+    """Callback of an option whose value is a Python literal."""
+    try:
+        return None if value is None else ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        raise click.BadParameter(f"{value!r}; expected a number or numbers: 1.0,2.0", context, parameter) from None
+
+
+def _names(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """Callback of an option with names, separated by commas; an empty text is no name."""
+    return None if value is None else tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+def _mapping(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, Any] | None:
+    return parse_assignments(context, parameter, values) or None
+
+
+_SPELLINGS: Final[Mapping[Kind, Mapping[str, Any]]] = {
+    Kind.SECONDS: {"type": float},
+    Kind.DELAY: {"type": float},
+    Kind.TOLERANCE: {"type": float},
+    Kind.POSITIVE: {"type": float},
+    Kind.COUNT: {"type": int},
+    Kind.FLAG: {"is_flag": True},
+    Kind.PROGRESS: {"is_flag": True},
+    Kind.NAMES: {"callback": _names, "metavar": "NAME,..."},
+    Kind.MAPPING: {"callback": _mapping, "metavar": "NAME=VALUE", "multiple": True},
+    Kind.VALUES: {"callback": _literal, "metavar": "VALUE,..."},
+}
+"""How options of a run are written on the command line; times of storage are ``--points``."""
+
+
+def run_options(options: type, methods: Sequence[str], **others: Any) -> tuple[Callable[[Command], Command], ...]:
+    """The options of a class of :mod:`kanegen.run_options`; ``others``: defaults that are not those of the table."""
+    made = []
+    for name, option in table(options).items():
+        spelling = {Kind.METHOD: {"type": click.Choice(methods)}, **_SPELLINGS}.get(option.kind)
+        if spelling is not None:
+            flag, default = f"--{name.replace('_', '-')}", others.get(name, option.default)
+            flags = f"{flag}/--no-{flag[2:]}" if default is True else flag
+            shown = default is not None and default is not False
+            made.append(click.option(flags, name, default=default, show_default=shown, help=option.text, **spelling))
+    return tuple(made)
+
 
 time_option = click.option("--time", "duration", type=float, default=10.0, show_default=True, help="Seconds of motion.")
 

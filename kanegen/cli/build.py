@@ -14,9 +14,6 @@ from rich.table import Table
 
 from kanegen import pipeline
 from kanegen.backends.cython.cache import open_cache
-from kanegen.bench.modelfile import ModelFile
-from kanegen.bench.tables import make_table
-from kanegen.bench.timing import timed
 from kanegen.cli.arguments import (
     assignments_option,
     backend_option,
@@ -27,11 +24,14 @@ from kanegen.cli.arguments import (
     print_line,
     start_option,
 )
+from kanegen.cli.bench.timing import timed
+from kanegen.cli.tables import make_table
 from kanegen.emission.methods import STEP_METHODS
 from kanegen.emission.options import ITERATIONS, MATHS
 from kanegen.emission.programs import ALL, DEFAULT, PROGRAMS
 from kanegen.emission.targets import TARGETS, C, emit_for
 from kanegen.errors import VerificationError
+from kanegen.modelfile import ModelFile
 from kanegen.precision import PRECISIONS
 from kanegen.verification import Report
 from kanegen.verification import verify as run_checks

@@ -8,19 +8,29 @@ from typing import Any
 import click
 
 from kanegen.backends.cython.toolchain import CompilerOptions
-from kanegen.bench.modelfile import ModelFile
 from kanegen.cli.arguments import (
+    Command,
     assignments_option,
     form_option,
     input_option,
     model_argument,
     print_line,
+    run_options,
     stabilization_option,
     start_option,
 )
 from kanegen.codegen.methods.table import EMITTED
 from kanegen.emission.fmu import export_fmu
-from kanegen.emission.fmu.options import VERSIONS
+from kanegen.emission.fmu.options import DEFAULTS, VERSIONS
+from kanegen.modelfile import ModelFile
+from kanegen.run_options import StepOptions
+
+
+def step_options(command: Command) -> Command:
+    """Add the options of the co-simulation."""
+    for option in reversed(run_options(StepOptions, EMITTED, **DEFAULTS)):
+        command = option(command)
+    return command
 
 
 @click.command()
@@ -33,11 +43,7 @@ from kanegen.emission.fmu.options import VERSIONS
 @input_option
 @form_option
 @stabilization_option
-@click.option("--method", default=EMITTED[0], show_default=True, help=f"Method of co-simulation: {', '.join(EMITTED)}.")
-@click.option("--step", type=float, default=1e-3, show_default=True, help="Fixed step of co-simulation, s.")
-@click.option("--rtol", type=float, default=1e-8, show_default=True, help="Relative tolerance of adaptive methods.")
-@click.option("--atol", type=float, default=1e-10, show_default=True, help="Absolute tolerance of adaptive methods.")
-@click.option("--max-step", type=float, help="Largest step of adaptive methods, s.")
+@step_options
 @click.option("--binary/--no-binary", default=True, help="Compile the shared library for this platform.")
 @click.option("--native", is_flag=True, help="Compile for the processor of this machine; it may not run on others.")
 def fmu(

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kanegen._version import __version__
-from kanegen.cli.bench import bench
+from kanegen.cli.bench.command import bench
 from kanegen.cli.build import build, cache, emit, verify
 from kanegen.cli.doctor import doctor
 from kanegen.cli.fmu import fmu

@@ -15,8 +15,6 @@ from rich.console import Console
 from rich.table import Table
 
 from kanegen.arrays import Array
-from kanegen.bench.modelfile import ModelFile
-from kanegen.bench.timing import timed
 from kanegen.cli.arguments import (
     Command,
     assignments_option,
@@ -25,16 +23,20 @@ from kanegen.cli.arguments import (
     input_option,
     model_argument,
     print_line,
+    run_options,
     start_option,
     time_option,
 )
+from kanegen.cli.bench.timing import timed
 from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
 from kanegen.display import value_text
 from kanegen.errors import ModelError
 from kanegen.model.expressions import symbol_name
+from kanegen.modelfile import ModelFile
 from kanegen.paths import require_writable
 from kanegen.pipeline import build
+from kanegen.run_options import RunOptions
 from kanegen.solve import IntegrationError, Solution, Solver
 from kanegen.solve.feedback.closed_loop import own_inputs
 from kanegen.solve.solution.formats import FORMATS, checked, save
@@ -46,7 +48,7 @@ from kanegen.writing import written
 
 
 @dataclass(frozen=True)
-class _Motion:
+class _Run:
     """A finished integration, whether values of inputs were given, and the seconds that it took."""
 
     file: ModelFile
@@ -61,7 +63,7 @@ class _Motion:
         """The names of the columns of `values`."""
         description, control = self.solver.description, self.solution.control
         controls = control.names if control is not None else ()
-        return [*description.coordinates, *description.speeds, *description.states, *controls]
+        return [*description.components, *controls]
 
     @property
     def controls(self) -> Array:
@@ -84,15 +86,7 @@ class _Motion:
 
 MOTION_OPTIONS: Final = (
     time_option,
-    click.option("--method", type=click.Choice([*ADAPTIVE, *FIXED_STEP]), default="dopri5", show_default=True),
-    click.option("--rtol", type=float, default=1e-8, show_default=True, help="Relative tolerance (adaptive methods)."),
-    click.option("--atol", type=float, default=1e-10, show_default=True, help="Absolute tolerance (adaptive methods)."),
-    click.option("--step", type=float, help=f"Step of {' and '.join(FIXED_STEP)}, s."),
-    click.option("--control", is_flag=True, help="Close the loop with the control law of the model."),
-    click.option(
-        "--sample-time", type=float, help="Seconds for which a servo holds its controls; default: continuous."
-    ),
-    click.option("--delay", type=float, help="Seconds from a sample until it acts; needs --sample-time."),
+    *run_options(RunOptions, (*ADAPTIVE, *FIXED_STEP)),
     click.option("--points", type=click.IntRange(min=2), help="Evenly spaced output points; default: every step."),
     assignments_option("-p", "--parameter", "parameters", help="A parameter's value."),
     start_option,
@@ -124,7 +118,6 @@ def motion_options(command: Command) -> Command:
     type=click.Path(path_type=Path),
     help="Write the motion in 3-D to a page that works offline (k3d); an existing file is replaced.",
 )
-@click.option("--progress", is_flag=True, help="Show a progress bar.")
 def run(
     file: ModelFile,
     parameters: dict[str, Any],
@@ -206,7 +199,7 @@ class Start:
 
     def state(self, description: Description) -> dict[str, Any]:
         """The values of the command line, as arguments of `integrate`."""
-        groups = {"q0": description.coordinates, "u0": description.speeds, "s0": description.states}
+        groups = {f"{letter}0": description.names[letter] for letter in "qus"}
         known = (*(name for names in groups.values() for name in names), TIME)
         values = by_name(self.values, known, "coordinate, speed or state")
         return {key: {name: values[name] for name in names if name in values} for key, names in groups.items()}
@@ -232,7 +225,7 @@ class Start:
 
 def simulate(
     file: ModelFile, parameters: dict[str, Any], start: Start, duration: float, points: int | None, settings: Any
-) -> _Motion:
+) -> _Run:
     """Build the solver of a file and integrate; ``settings``: the other options of `motion_options` by name."""
     known = start.known()
     t = number(start.values.get(TIME, known.get(TIME)), TIME)
@@ -247,12 +240,14 @@ def simulate(
     solver = solver.with_initial(known)
     t_eval = None if points is None else np.linspace(t, t + duration, points)
     inputs = start.inputs_of(solver, settings["control"])
+    if settings["tau0"] is not None:
+        inputs["tau0"] = settings["tau0"]
     settings |= {"t_eval": t_eval, **state, **inputs}
     solution, seconds = timed(partial(solver.integrate, (t, t + duration), **settings))
-    return _Motion(file, solver, solution, bool(inputs["r"]), build_seconds, seconds)
+    return _Run(file, solver, solution, bool(inputs["r"]), build_seconds, seconds)
 
 
-def _summary(motion: _Motion) -> Table:
+def _summary(motion: _Run) -> Table:
     solver, solution = motion.solver, motion.solution
     statistics = solution.statistics
     rows: list[tuple[str, str]] = [
@@ -294,7 +289,7 @@ def check_figure(path: Path) -> None:
     require_writable(path, "--plot")
 
 
-def _draw(path: Path, motion: _Motion) -> None:
+def _draw(path: Path, motion: _Run) -> None:
     """Write the figure of ``solution.plot()``."""
     from matplotlib.figure import Figure
 

@@ -10,11 +10,11 @@ from rich.table import Table
 from sympy.physics.vector.printing import vsstrrepr as text
 
 from kanegen import display
-from kanegen.bench.modelfile import ModelFile
-from kanegen.bench.tables import make_table
 from kanegen.cli.arguments import model_argument, print_line
+from kanegen.cli.tables import make_table
 from kanegen.derivation import Equations, derive
 from kanegen.derivation.typeset import default_quantities, entries, size_row, split
+from kanegen.modelfile import ModelFile
 from kanegen.program.catalogue import ATTRIBUTES
 
 QUANTITIES = ("qdot", "udot", "sdot", *(name for name in ATTRIBUTES if hasattr(Equations, name)))

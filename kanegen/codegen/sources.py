@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -16,9 +16,11 @@ from typing import Any, Final
 
 from kanegen.codegen.kept import TEXTS
 from kanegen.codegen.methods.table import IMPLICIT, NAMES
+from kanegen.codegen.structs import cython_structs
 from kanegen.codes import CONTACT_GUARDS, REGULARIZED, ContactLaw, EventKind, Mode, Paradox, Status, SwitchShape
 from kanegen.errors import BuildError, FileError
 from kanegen.resources import template_folder
+from kanegen.run_options import C_TYPES, StepOptions, table
 from kanegen.writing import reason, replace_files
 
 _STEM = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -109,8 +111,10 @@ RUNTIME: Final = "runtime"
 MODULE: Final = "module"
 """Folders of the templates: the headers of the runtime, and the Python module."""
 
-RENDERED: Final = ("kg_codes.h", "kg_methods.h", "kg_tableaux.h", "kg_rosenbrock.h")
+RENDERED: Final = ("kg_codes.h", "kg_options.h", "kg_methods.h", "kg_tableaux.h", "kg_rosenbrock.h")
 """Headers of the runtime that are rendered from tables."""
+
+STEP_OPTIONS: Final = table(StepOptions)
 
 _INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.MULTILINE)
 
@@ -184,6 +188,7 @@ def _rendered_headers(names: tuple[str, ...]) -> dict[str, str]:
     )
     texts = (
         codes,
+        render("headers/options.h.jinja", options=STEP_OPTIONS, c_types=C_TYPES),
         render("headers/methods.h.jinja", methods=methods),
         render("headers/tableaux.h.jinja", methods=[m for m in methods if not m.is_implicit]),
         render("headers/rosenbrock.h.jinja", methods=[m for m in methods if m.is_implicit]),
@@ -260,11 +265,14 @@ def wrapper_files(features: Features = SHARED) -> dict[str, str]:
     These are the Cython module, the C files compiled with it, and the files that they include.
     """
     files: dict[str, str] = {}
+    headers = "\n".join((*runtime_headers().values(), *wrapper_templates().values()))
     waiting = ["module.pyx", "module_steppers.c", "module_runtime.c"]
     while waiting:
         name = waiting.pop()
         if name not in files:
-            files[name] = render(f"{MODULE}/{name}", has=features)
+            files[name] = render(
+                f"{MODULE}/{name}", has=features, options=STEP_OPTIONS, structs=partial(cython_structs, headers)
+            )
             waiting += _MODULE_FILE.findall(files[name])
     return dict(sorted(files.items()))
 
@@ -279,4 +287,4 @@ def wrapper_templates() -> Mapping[str, str]:
 @cache
 def wrapper_digest() -> str:
     """SHA-256 of the templates of the shared module; rendering them would take longer than loading."""
-    return files_digest({"features": repr(SHARED), **wrapper_templates()})
+    return files_digest({"features": repr(SHARED), "options": repr(STEP_OPTIONS), **wrapper_templates()})

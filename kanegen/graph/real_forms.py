@@ -3,7 +3,8 @@
 ``dynamicsymbols("x")`` has no assumptions. SymPy then differentiates ``Abs(x)`` as that of a complex number,
 ``(re(x)*Derivative(re(x), x) + im(x)*Derivative(im(x), x))*sign(x)/x``, and leaves the derivatives of re, im,
 conjugate and sign unevaluated. Every quantity of a model is real: re and conjugate are their argument, im is 0, and
-the product is ``sign(x)`` without the division, at x = 0 too.
+the product is ``sign(x)`` without the division, at x = 0 too. SymPy expands ``re(tan(x))`` and others, and what is left
+of the product divides by the argument; the derivative of Abs is therefore recognized before.
 
 The derivative of sign is ``2*DiracDelta``. Next to a factor that vanishes at the jump, as in
 ``x*Derivative(sign(x), x)``, it is 0; alone it is an impulse, which the lowering refuses.
@@ -30,7 +31,8 @@ def may_differ(product: Any) -> bool:
 
 def real_form(expr: Any) -> Any:
     """An expression equal to ``expr`` for real arguments, with the derivatives that SymPy leaves unevaluated."""
-    real = expr.replace(sympy.re, _itself).replace(sympy.conjugate, _itself).replace(sympy.im, _zero)
+    real = expr.replace(sympy.Mul, _without_absolute) if expr.has(sympy.sign) and expr.has(sympy.re) else expr
+    real = real.replace(sympy.re, _itself).replace(sympy.conjugate, _itself).replace(sympy.im, _zero)
     real = real.replace(sympy.Derivative, _derivative)
     return real.replace(sympy.Mul, _without_impulse) if real.has(sympy.DiracDelta) else real
 
@@ -50,6 +52,20 @@ def _derivative(operand: Any, *variables: Any) -> Any:
         once = 2 * sympy.DiracDelta(operand.args[0]) * operand.args[0].diff(variable)
         return once.diff(*((variable, order - 1), *others)) if order > 1 or others else once
     return sympy.Derivative(operand, *variables).doit(deep=False)
+
+
+def _without_absolute(*factors: Any) -> Any:
+    """The product of the factors, with ``sign(x)`` times the derivative of x in place of that of ``Abs(x)``."""
+    product = sympy.Mul(*factors)
+    parts = [factor for factor in factors if factor.has(sympy.re)]
+    variables = {d.variables[0] for part in parts for d in part.atoms(sympy.Derivative) if isinstance(d.expr, sympy.re)}
+    for operand in [factor.args[0] for factor in factors if isinstance(factor, sympy.sign)]:
+        for variable in sorted(variables, key=str):
+            derivative = sympy.Abs(operand).diff(variable)
+            changing = [factor for factor in sympy.Mul.make_args(derivative) if factor.has(sympy.re)]
+            if changing and all(factor in parts for factor in changing):
+                return product / derivative * sympy.sign(operand) * operand.diff(variable)
+    return product
 
 
 def _without_impulse(*factors: Any) -> Any:

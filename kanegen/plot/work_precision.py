@@ -10,6 +10,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
 from kanegen.errors import SolveError, brief, text_of
+from kanegen.plot.work import TOLERANCES, work_points
 from kanegen.solve import Solution, Solver
 from kanegen.solve.values import names_in, positive, real_array, require_none, unknown
 
@@ -87,7 +88,7 @@ def work_precision(
     first = next(iter(named.values()))
     exact = _last(first.integrate(**arguments, **_REFERENCE) if reference is None else reference)
     d = first.description
-    size = len((*d.coordinates, *d.speeds, *d.states))
+    size = len(d.components)
     if exact.shape != (size,):
         raise SolveError(f"reference has {exact.size} values; expected {size}: (q, u), or (q, u, s) with states")
     curves = {}
@@ -112,8 +113,6 @@ def _solvers(given: Any) -> dict[str, Solver]:
 
 def _settings(methods: Any, tolerances: Any, steps: Any) -> dict[str, tuple[str, Sequence[float]]]:
     """The option of each method that determines its accuracy, ``rtol`` or ``step``, with its values."""
-    from kanegen.bench.work import TOLERANCES  # the benchmark is not imported with kanegen
-
     explicit = tuple(name for name in ADAPTIVE if name not in IMPLICIT)
     names = explicit if methods is None else names_in(methods, "methods")
     if not names:
@@ -148,8 +147,6 @@ def _points(
     solver: Solver, arguments: Mapping[str, Any], option: str, values: Sequence[float], work: str, exact: Array
 ) -> Iterator[tuple[float, float]]:
     """Work and error of the runs of one method that succeed. Raises the error of the last run if none succeeds."""
-    from kanegen.bench.work import work_precision as measure
-
     evaluations = {}
 
     def run(value: float) -> Array:
@@ -159,7 +156,7 @@ def _points(
         return _last(solution)
 
     repetitions = _REPETITIONS if work == "seconds" else 1
-    points = measure(run, exact, _SMALLEST_ERROR, repetitions, values)
+    points = work_points(run, exact, _SMALLEST_ERROR, repetitions, values)
     if not points:
         run(values[-1])
     for point in points:

@@ -33,7 +33,7 @@ def rotated(nodes: Array, rates: Array, inertial: bool) -> Array:
     first, second = rates[:, 0], rates[:, 1]
     sign = 1.0 if inertial else -1.0
     angles = h * (first + second) / 2 - sign * np.sqrt(3.0) / 12 * h**2 * np.cross(first, second)
-    steps = exponential(angles)
+    steps = _matrices(angles)
     R = np.empty((nodes.size, 3, 3))
     R[0] = np.eye(3)
     for k, step in enumerate(steps):
@@ -41,19 +41,11 @@ def rotated(nodes: Array, rates: Array, inertial: bool) -> Array:
     return R
 
 
-def exponential(angles: Array) -> Array:
-    """Rotation matrices (n, 3, 3) of rotation vectors (n, 3), by Rodrigues' formula."""
-    angle = np.linalg.norm(angles, axis=-1)[:, None, None]
-    tilde = skew(angles)
-    half = np.sinc(angle / (2 * np.pi))
-    return np.asarray(np.eye(3) + np.sinc(angle / np.pi) * tilde + half**2 / 2 * (tilde @ tilde))
+def _matrices(angles: Array) -> Array:
+    """Rotation matrices (..., 3, 3) of rotation vectors (..., 3)."""
+    from scipy.spatial.transform import Rotation  # costs 0.1 s
 
-
-def skew(vectors: Array) -> Array:
-    """The matrices of the cross product with ``vectors`` (n, 3)."""
-    x, y, z = vectors.T
-    o = np.zeros_like(x)
-    return np.stack([o, -z, y, z, o, -x, -y, x, o], axis=-1).reshape(-1, 3, 3)
+    return np.asarray(Rotation.from_rotvec(angles).as_matrix())
 
 
 def quaternions(R: Array) -> Array:
@@ -78,9 +70,8 @@ def quaternions(R: Array) -> Array:
 
 def from_axis(axis: Array) -> Array:
     """The rotation matrix by the shortest way whose third column is the direction ``axis`` (3,)."""
-    z = axis / np.linalg.norm(axis)
-    normal = np.array([-z[1], z[0], 0.0])
-    length = np.linalg.norm(normal)
-    if length == 0.0:
-        return np.diag([1.0, np.sign(z[2]), np.sign(z[2])])
-    return np.asarray(exponential(normal[None] / length * np.arctan2(length, z[2]))[0])
+    x, y, z = axis / np.linalg.norm(axis)
+    sine = np.hypot(x, y)
+    # The way to the opposite direction is not unique: about the first axis.
+    normal = np.array([-y, x, 0.0]) / sine if sine > 0.0 else np.array([1.0, 0.0, 0.0])
+    return _matrices(normal * np.arctan2(sine, z))

@@ -20,7 +20,6 @@ typedef struct {
   const double *p;              /* parameters and gains */
   const int *varied;            /* n_varied indices in p of parameters with a value for each motion */
   const int *needed;            /* n_needed indices in p of constants that must be finite */
-  const double *rtol, *atol;    /* n each */
   const double *t_eval;         /* n_eval, in the direction of the run */
   double *y;                    /* (count, n_eval, n), or with at_end (count, 1, n) */
   double *values;               /* (count,) reductions; NULL: none */
@@ -28,40 +27,59 @@ typedef struct {
   long long *status, *cause, *steps, *evaluations; /* cause: the status of a right-hand side that failed */
   unsigned char *completed;
   ptrdiff_t next, count; /* next: the first motion that no thread has taken */
-  double t_start, t_end, first_step, max_step, start_tolerance;
-  long long max_steps;
+  double t_start, t_end, start_tolerance;
+  kg_stepper_options options;
   int n_varied, n_needed, n_eval, at_end;
   int keep, component;
 } kg_many;
 
-/* The state of a thread. Masks that count have a number in each lane. */
+/* The initial value problem in the meaning of kg_tableaux.h, which is instantiated for lanes. */
 typedef struct {
-  kg_lanes *y, *y_new, *scratch, *k, *dense, *rtol, *atol, *p, *r, *work, *out;
+  int n;
+  struct kg_group *group;
+} kg_ode;
+typedef struct kg_statistics kg_statistics;
+#define KG_ODE_H
+
+#define KG_LANES_OF(name) kg_lanes name;
+
+/* The motions on the lanes of a thread. The first fields are those of a stepper, in the meaning of kg_step_control.h, which
+ * is instantiated for lanes, too; a mask has a number in each lane. */
+typedef struct kg_group {
+  kg_ode ode;
+  struct {
+    kg_lanes *rtol, *atol;
+    KG_STEP_SIZES(KG_LANES_OF)
+  } options;
+  kg_statistics *statistics; /* there are none */
+  struct {
+    int estimates;
+    kg_lanes order, beta, safety, shrink, grow;
+  } method;
+  kg_lanes t, t_start, t_end, direction, h_next, damping, longest; /* t_end: of the run, or the next instant */
+  kg_lanes *y, *y_new, *scratch, *k, *dense;
+  kg_mask short_steps, obstacle, rejection;
+
+  kg_many *many;
+  kg_lanes *p, *r, *work, *out;
   double *row, *row_r, *row_p, *row_work, *row_out; /* one motion */
-  kg_lanes t, h_next, damping, longest, due; /* due: the next time of t_eval */
-  kg_lanes first, kept;                      /* of the reduction */
-  kg_mask active;                            /* lanes that have a motion */
-  kg_mask watched;                           /* lanes whose evaluations count */
-  kg_mask failed;                            /* 0, or the status of a right-hand side that failed in a watched lane */
-  kg_mask rejection, cause, obstacle, short_steps, steps, evaluations, next_eval;
+  kg_lanes due;                                     /* the next time of t_eval */
+  kg_lanes first, kept;                             /* of the reduction */
+  kg_mask active;                                   /* lanes that have a motion */
+  kg_mask watched;                                  /* lanes whose evaluations count */
+  kg_mask failed; /* 0, or the status of a right-hand side that failed in a watched lane */
+  kg_mask cause, steps, evaluations, next_eval;
   ptrdiff_t motion[KG_LANES];
   int waiting; /* whether there may be motions that no thread has taken */
 #ifdef KG_MANY_SWITCHES
-  kg_lanes stop, low, high; /* the next instant, and the times between which the right-hand side is evaluated */
+  kg_lanes low, high; /* the times between which the right-hand side is evaluated */
   kg_instants instants[KG_LANES];
   kg_switches switches[KG_LANES];
   double *lane_p, *lane_work; /* of the switches, for each lane */
 #endif
 } kg_group;
-
-/* The initial value problem in the meaning of kg_tableaux.h, which is instantiated for lanes. */
-typedef struct {
-  int n;
-  kg_many *many;
-  kg_group *group;
-} kg_ode;
-typedef struct kg_statistics kg_statistics;
-#define KG_ODE_H
+typedef kg_group kg_stepper;
+#define KG_STEPPER_H
 
 KG_INLINE int kg_any(kg_mask mask) {
   long long any = 0;
@@ -73,18 +91,6 @@ KG_INLINE int kg_any(kg_mask mask) {
 
 KG_INLINE kg_mask kg_mask_select(kg_mask where, kg_mask x, kg_mask y) { return (where & x) | (~where & y); }
 #define KG_ALL(x) ((kg_mask){0} + (long long)(x))
-#define KG_SPREAD(x) ((kg_lanes){0} + (double)(x))
-
-/* The end of the steps of each lane. */
-KG_INLINE kg_lanes kg_group_stop(const kg_many *m, const kg_group *g) {
-#ifdef KG_MANY_SWITCHES
-  (void)m;
-  return g->stop;
-#else
-  (void)g;
-  return KG_SPREAD(m->t_end);
-#endif
-}
 
 /* The time at which the right-hand side is evaluated in place of t. */
 KG_INLINE kg_lanes kg_group_time(const kg_group *g, kg_lanes t) {
@@ -107,9 +113,8 @@ static size_t kg_largest_out(const kg_many *m) {
   return (size_t)(rows > KG_N ? rows : KG_N);
 }
 
-/* Places the arrays of a group, or with memory NULL only counts: the number of doubles. */
-static size_t kg_group_place(const kg_many *m, double *memory, kg_group **group) {
-  const size_t beyond = (size_t)memory % sizeof(kg_lanes) / sizeof(double);
+/* Places the arrays of a group after it in memory, or with NULL only counts: the number of doubles. */
+static size_t kg_group_place(const kg_many *m, kg_group *g) {
   const size_t n_p = (size_t)m->model->n_prepared, work = kg_largest_work(m);
 #ifdef KG_MANY_SWITCHES
   const size_t more = n_p + kg_switches_work(m->model);
@@ -118,16 +123,15 @@ static size_t kg_group_place(const kg_many *m, double *memory, kg_group **group)
 #endif
   const size_t head = (sizeof(kg_group) + sizeof(kg_lanes) - 1) / sizeof(kg_lanes);
   const size_t lanes = head + (5 + KG_ROWS + KG_DENSE_ROWS) * (size_t)KG_N + n_p + KG_N_R + work + KG_N;
-  if (memory != NULL) {
-    kg_lanes *next = (kg_lanes *)(void *)(memory + (beyond != 0 ? KG_LANES - beyond : 0));
-    kg_group *g = (kg_group *)(void *)next;
+  if (g != NULL) {
+    kg_lanes *next = (kg_lanes *)(void *)g;
     (void)memset(next, 0, lanes * sizeof *next);
     g->y = next + head;
     g->y_new = g->y + KG_N;
     g->scratch = g->y_new + KG_N;
-    g->rtol = g->scratch + KG_N;
-    g->atol = g->rtol + KG_N;
-    g->k = g->atol + KG_N;
+    g->options.rtol = g->scratch + KG_N;
+    g->options.atol = g->options.rtol + KG_N;
+    g->k = g->options.atol + KG_N;
     g->dense = g->k + KG_ROWS * KG_N;
     g->p = g->dense + KG_DENSE_ROWS * KG_N;
     g->r = g->p + n_p;
@@ -142,7 +146,6 @@ static size_t kg_group_place(const kg_many *m, double *memory, kg_group **group)
     g->lane_p = g->row_out + kg_largest_out(m);
     g->lane_work = g->lane_p + KG_LANES * n_p;
 #endif
-    *group = g;
   }
   return KG_LANES * (lanes + 1) + KG_N + KG_N_R + n_p + work + kg_largest_out(m) + KG_LANES * more;
 }
@@ -205,7 +208,7 @@ static __attribute__((noinline)) int kg_ode_evaluate(const kg_ode *ode, const kg
   const kg_point at = kg_group_point(g, t, y);
   redo = KG_MANY_RHS(&at, g->p, g->work, dydt) & g->watched;
   if (kg_any(redo)) {
-    kg_group_redo(ode->many, g, ode->many->rhs, redo, t, y, KG_N, dydt);
+    kg_group_redo(g->many, g, g->many->rhs, redo, t, y, KG_N, dydt);
   }
   g->evaluations -= g->watched;
   return KG_OK;
@@ -224,9 +227,15 @@ KG_INLINE void kg_add_fresh(int n, kg_lanes factor, const kg_lanes *fresh, const
 #define KG_TINY KG_C(DBL_MIN)
 #undef KG_EPSILON
 #define KG_EPSILON KG_C(DBL_EPSILON)
-#include "kg_step_limits.h"
 #define KG_ERROR_BLOCK 1
 #define KG_ALL_LATE
 #include "kg_tableaux.h"
+
+#include "kg_powers.h"
+#define KG_STEP_POWERS_H
+#undef KG_POW
+#define KG_POW(x, y) kg_step_scale(KG_C(1.0), (y) * kg_step_log2(x))
+#include "kg_dense.h"
+#include "kg_step_control.h"
 
 #endif

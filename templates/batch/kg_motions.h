@@ -80,11 +80,11 @@ static int kg_group_read(const kg_many *m, const kg_group *g, ptrdiff_t motion) 
   return good && (m->residuals == NULL || kg_start_is_consistent(m, g));
 }
 
-/* Stores a state of a lane at the next time of t_eval: entry i is that of y + i * step. */
-static void kg_group_store(const kg_many *m, kg_group *g, int lane, const double *y, ptrdiff_t step) {
+/* Stores the state of a lane at the next time of t_eval. */
+static void kg_group_store(const kg_many *m, kg_group *g, int lane, const kg_lanes *y) {
   double *row = m->y + (g->motion[lane] * m->n_eval + (ptrdiff_t)g->next_eval[lane]) * KG_N;
   for (int i = 0; i < KG_N; ++i) {
-    row[i] = y[i * step];
+    row[i] = y[i][lane];
   }
   ++g->next_eval[lane];
   g->due[lane] = g->next_eval[lane] < m->n_eval ? m->t_eval[g->next_eval[lane]] : (double)NAN;
@@ -95,7 +95,7 @@ static void kg_group_store(const kg_many *m, kg_group *g, int lane, const double
 static void kg_group_aim(const kg_many *m, kg_group *g, int lane) {
   kg_instants *k = g->instants + lane;
   (void)kg_instants_pass(k, g->t[lane], m->t_end); /* the right-hand side fails where this does */
-  g->stop[lane] = k->next;
+  g->t_end[lane] = k->next;
   g->low[lane] = k->first;
   g->high[lane] = k->last;
 }
@@ -129,14 +129,14 @@ static void kg_group_enter(const kg_many *m, kg_group *g, int lane, ptrdiff_t mo
 #ifdef KG_MANY_SWITCHES
   kg_group_aim_first(m, g, lane);
 #endif
-  g->damping[lane] = KG_BETA * KG_LEAST_ERROR[lane];
+  g->damping[lane] = g->method.beta[lane] * KG_LEAST_ERROR[lane];
   g->longest[lane] = g->kept[lane] = g->first[lane] = 0.0;
   g->failed[lane] = g->rejection[lane] = g->cause[lane] = g->short_steps[lane] = 0;
   g->steps[lane] = g->evaluations[lane] = g->next_eval[lane] = 0;
   g->obstacle[lane] = KG_STEP_COLLAPSED;
   g->due[lane] = m->n_eval > 0 ? m->t_eval[0] : (double)NAN;
   while (g->due[lane] == m->t_start) {
-    kg_group_store(m, g, lane, g->row, 1);
+    kg_group_store(m, g, lane, g->y);
   }
 }
 

@@ -48,6 +48,15 @@ static inline int fmu_discard(fmu_instance *instance, const char *format, ...) {
   return FMU_DISCARDED;
 }
 
+static inline int fmu_no_feature(fmu_instance *instance, const char *what) {
+  return fmu_fail(instance, "the FMU has no %s", what);
+}
+
+/* Whether a call that reads or writes n variables of a type that no variable has is in order. */
+static inline int fmu_no_values(fmu_instance *instance, size_t n, const char *type) {
+  return n == 0 ? FMU_DONE : fmu_fail(instance, "no variable has the type %s", type);
+}
+
 /* The contact, event or table that an outcome is about, or nothing. */
 static inline const char *fmu_culprit(fmu_data *d, int reason) {
   kg_point at;
@@ -201,6 +210,23 @@ static inline int fmu_violated(fmu_data *d, const kg_function *residuals, kg_rea
     }
   }
   return m;
+}
+
+static inline int fmu_begin_initialization(fmu_instance *instance) {
+  instance->data->phase = FMU_INITIALIZING;
+  return FMU_DONE;
+}
+
+static inline int fmu_setup_and_begin(fmu_instance *instance, int has_tolerance, kg_real tolerance, kg_real start,
+                                      int has_stop, kg_real stop) {
+  const int result = fmu_setup(instance, has_tolerance, tolerance, start, has_stop, stop);
+  (void)fmu_begin_initialization(instance);
+  return result;
+}
+
+static inline int fmu_terminate(fmu_instance *instance) {
+  instance->data->phase = FMU_TERMINATED;
+  return FMU_DONE;
 }
 
 /* Ends the start. A start that violates the constraints is an error, as in Python. */

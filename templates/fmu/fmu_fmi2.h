@@ -63,46 +63,7 @@ void fmi2FreeInstance(fmi2Component c) {
   }
 }
 
-fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean logging, size_t n, const fmi2String categories[]) {
-  (void)c;
-  (void)logging;
-  (void)n;
-  (void)categories;
-  return fmi2OK;
-}
-
-/* -- start and end -------------------------------------------------------------------------------------------- */
-
-fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean has_tolerance, fmi2Real tolerance, fmi2Real start,
-                               fmi2Boolean has_stop, fmi2Real stop) {
-  return (fmi2Status)fmu_setup(fmu_of(c), has_tolerance, tolerance, start, has_stop, stop);
-}
-
-fmi2Status fmi2EnterInitializationMode(fmi2Component c) {
-  fmu_data_of(c)->phase = FMU_INITIALIZING;
-  return fmi2OK;
-}
-
-fmi2Status fmi2ExitInitializationMode(fmi2Component c) { return (fmi2Status)fmu_initialize(fmu_of(c)); }
-
-fmi2Status fmi2Terminate(fmi2Component c) {
-  fmu_data_of(c)->phase = FMU_TERMINATED;
-  return fmi2OK;
-}
-
-fmi2Status fmi2Reset(fmi2Component c) {
-  return (fmi2Status)fmu_return_to_start(fmu_of(c));
-}
-
 /* -- variables ------------------------------------------------------------------------------------------------ */
-
-fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Real values[]) {
-  return (fmi2Status)fmu_get_reals(fmu_of(c), vr, n, values);
-}
-
-fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Real values[]) {
-  return (fmi2Status)fmu_set_reals(fmu_of(c), vr, n, values);
-}
 
 fmi2Status fmi2GetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Integer values[]) {
   int result = FMU_DONE;
@@ -122,74 +83,7 @@ fmi2Status fmi2SetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t
   return (fmi2Status)result;
 }
 
-/* Whether a call that reads or writes n variables of a type that no variable has is in order. */
-static fmi2Status fmu_no_values(fmi2Component c, size_t n, const char *type) {
-  return n == 0 ? fmi2OK : (fmi2Status)fmu_fail(fmu_of(c), "no variable has the type %s", type);
-}
-
-fmi2Status fmi2GetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Boolean values[]) {
-  (void)vr;
-  (void)values;
-  return fmu_no_values(c, n, "Boolean");
-}
-
-fmi2Status fmi2SetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Boolean values[]) {
-  (void)vr;
-  (void)values;
-  return fmu_no_values(c, n, "Boolean");
-}
-
-fmi2Status fmi2GetString(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2String values[]) {
-  (void)vr;
-  (void)values;
-  return fmu_no_values(c, n, "String");
-}
-
-fmi2Status fmi2SetString(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2String values[]) {
-  (void)vr;
-  (void)values;
-  return fmu_no_values(c, n, "String");
-}
-
-/* -- saved states --------------------------------------------------------------------------------------------- */
-
-fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *state) {
-  return (fmi2Status)fmu_get_state(fmu_of(c), state);
-}
-
-fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
-  return (fmi2Status)fmu_set_state(fmu_of(c), state);
-}
-
-fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *state) {
-  (void)c;
-  return (fmi2Status)fmu_free_state(state);
-}
-
-fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate state, size_t *size) {
-  (void)c;
-  return (fmi2Status)fmu_state_size(state, size);
-}
-
-fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte bytes[], size_t size) {
-  return (fmi2Status)fmu_serialize(fmu_of(c), state, bytes, size);
-}
-
-fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size_t size, fmi2FMUstate *state) {
-  return (fmi2Status)fmu_deserialize(fmu_of(c), bytes, size, state);
-}
-
-fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReference unknowns[], size_t n_unknowns,
-                                        const fmi2ValueReference knowns[], size_t n_knowns, const fmi2Real seed[],
-                                        fmi2Real sensitivity[]) {
-  return (fmi2Status)fmu_slopes(fmu_of(c), unknowns, n_unknowns, knowns, n_knowns, seed, sensitivity);
-}
-
 /* -- model exchange ------------------------------------------------------------------------------------------- */
-
-fmi2Status fmi2EnterEventMode(fmi2Component c) {
-  return (fmi2Status)fmu_enter(fmu_of(c), FMU_EVENT);
-}
 
 fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *info) {
   fmu_outcome outcome;
@@ -203,60 +97,7 @@ fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *info) {
   return (fmi2Status)result;
 }
 
-fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c) {
-  return (fmi2Status)fmu_enter(fmu_of(c), FMU_CONTINUOUS);
-}
-
-fmi2Status fmi2CompletedIntegratorStep(fmi2Component c, fmi2Boolean no_return, fmi2Boolean *enter_event_mode,
-                                       fmi2Boolean *terminate) {
-  (void)no_return;
-  *enter_event_mode = fmi2False;
-  *terminate = fmi2False;
-  return (fmi2Status)fmu_complete_step(fmu_of(c));
-}
-
-fmi2Status fmi2SetTime(fmi2Component c, fmi2Real time) {
-  return (fmi2Status)fmu_set_time(fmu_of(c), time);
-}
-
-fmi2Status fmi2SetContinuousStates(fmi2Component c, const fmi2Real x[], size_t n) {
-  return (fmi2Status)fmu_set_states(fmu_of(c), x, n);
-}
-
-fmi2Status fmi2GetDerivatives(fmi2Component c, fmi2Real derivatives[], size_t n) {
-  return (fmi2Status)fmu_get_rates(fmu_of(c), derivatives, n);
-}
-
-fmi2Status fmi2GetEventIndicators(fmi2Component c, fmi2Real indicators[], size_t n) {
-  return (fmi2Status)fmu_get_indicators(fmu_of(c), indicators, n);
-}
-
-fmi2Status fmi2GetContinuousStates(fmi2Component c, fmi2Real x[], size_t n) {
-  return (fmi2Status)fmu_get_states(fmu_of(c), x, n);
-}
-
-fmi2Status fmi2GetNominalsOfContinuousStates(fmi2Component c, fmi2Real nominals[], size_t n) {
-  (void)c;
-  return (fmi2Status)fmu_get_nominals(nominals, n);
-}
-
 /* -- co-simulation -------------------------------------------------------------------------------------------- */
-
-fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t n,
-                                       const fmi2Integer orders[], const fmi2Real values[]) {
-  (void)vr;
-  (void)orders;
-  (void)values;
-  return n == 0 ? fmi2OK : (fmi2Status)fmu_fail(fmu_of(c), "inputs are constant in a step: no derivatives");
-}
-
-fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t n,
-                                        const fmi2Integer orders[], fmi2Real values[]) {
-  (void)vr;
-  (void)orders;
-  (void)values;
-  return n == 0 ? fmi2OK : (fmi2Status)fmu_fail(fmu_of(c), "derivatives of outputs are not available");
-}
 
 fmi2Status fmi2DoStep(fmi2Component c, fmi2Real point, fmi2Real size, fmi2Boolean no_return) {
   int terminated;
@@ -265,36 +106,6 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real point, fmi2Real size, fmi2Boolea
   return terminated ? fmi2Discard : (fmi2Status)result;
 }
 
-fmi2Status fmi2CancelStep(fmi2Component c) {
-  return (fmi2Status)fmu_fail(fmu_of(c), "steps are not asynchronous and cannot be canceled");
-}
-
-fmi2Status fmi2GetStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Status *value) {
-  (void)kind;
-  *value = fmi2OK;
-  return (fmi2Status)fmu_fail(fmu_of(c), "steps are not asynchronous: no status is pending");
-}
-
-fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Real *value) {
-  *value = fmu_data_of(c)->t;
-  return kind == fmi2LastSuccessfulTime ? fmi2OK : (fmi2Status)fmu_fail(fmu_of(c), "no real status of this kind");
-}
-
-fmi2Status fmi2GetIntegerStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Integer *value) {
-  (void)kind;
-  *value = 0;
-  return (fmi2Status)fmu_fail(fmu_of(c), "there is no integer status");
-}
-
-fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Boolean *value) {
-  *value = fmu_data_of(c)->phase == FMU_TERMINATED;
-  return kind == fmi2Terminated ? fmi2OK : (fmi2Status)fmu_fail(fmu_of(c), "no Boolean status of this kind");
-}
-
-fmi2Status fmi2GetStringStatus(fmi2Component c, const fmi2StatusKind kind, fmi2String *value) {
-  (void)kind;
-  *value = "";
-  return (fmi2Status)fmu_fail(fmu_of(c), "steps are not asynchronous: no status is pending");
-}
+#include "fmu_entries.h"
 
 #endif

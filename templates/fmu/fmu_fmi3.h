@@ -1,7 +1,4 @@
-/* fmu_fmi3.h - the functions of FMI 3.0 for model exchange and co-simulation, on top of fmu_calls.h.
- *
- * Functions for what the FMU does not have (clocks, scheduled execution, other types) are in fmu_fmi3_unused.h.
- */
+/* fmu_fmi3.h - the functions of FMI 3.0 for model exchange and co-simulation, on top of fmu_calls.h. */
 #ifndef FMU_FMI3_H
 #define FMU_FMI3_H
 
@@ -83,57 +80,32 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String name, fmi3String token, fmi3
   return fmu_instantiate(name, token, 1, environment, log);
 }
 
+fmi3Instance fmi3InstantiateScheduledExecution(fmi3String name, fmi3String token, fmi3String resources,
+                                               fmi3Boolean visible, fmi3Boolean logging,
+                                               fmi3InstanceEnvironment environment, fmi3LogMessageCallback log,
+                                               fmi3ClockUpdateCallback update, fmi3LockPreemptionCallback lock,
+                                               fmi3UnlockPreemptionCallback unlock) {
+  (void)name;
+  (void)token;
+  (void)resources;
+  (void)visible;
+  (void)logging;
+  (void)update;
+  (void)lock;
+  (void)unlock;
+  if (log != NULL) {
+    log(environment, fmi3Error, "logStatusError", "the FMU has no scheduled execution: use co-simulation");
+  }
+  return NULL;
+}
+
 void fmi3FreeInstance(fmi3Instance instance) {
   if (instance != NULL) {
     fmu_free(fmu_of(instance));
   }
 }
 
-fmi3Status fmi3SetDebugLogging(fmi3Instance instance, fmi3Boolean logging, size_t n, const fmi3String categories[]) {
-  (void)instance;
-  (void)logging;
-  (void)n;
-  (void)categories;
-  return fmi3OK;
-}
-
-/* -- start and end -------------------------------------------------------------------------------------------- */
-
-fmi3Status fmi3EnterInitializationMode(fmi3Instance instance, fmi3Boolean has_tolerance, fmi3Float64 tolerance,
-                                       fmi3Float64 start, fmi3Boolean has_stop, fmi3Float64 stop) {
-  const int result = fmu_setup(fmu_of(instance), has_tolerance, tolerance, start, has_stop, stop);
-  fmu_data_of(instance)->phase = FMU_INITIALIZING;
-  return (fmi3Status)result;
-}
-
-fmi3Status fmi3ExitInitializationMode(fmi3Instance instance) { return (fmi3Status)fmu_initialize(fmu_of(instance)); }
-
-fmi3Status fmi3EnterEventMode(fmi3Instance instance) {
-  return (fmi3Status)fmu_enter(fmu_of(instance), FMU_EVENT);
-}
-
-fmi3Status fmi3Terminate(fmi3Instance instance) {
-  fmu_data_of(instance)->phase = FMU_TERMINATED;
-  return fmi3OK;
-}
-
-fmi3Status fmi3Reset(fmi3Instance instance) {
-  return (fmi3Status)fmu_return_to_start(fmu_of(instance));
-}
-
 /* -- variables ------------------------------------------------------------------------------------------------ */
-
-fmi3Status fmi3GetFloat64(fmi3Instance instance, const fmi3ValueReference vr[], size_t n, fmi3Float64 values[],
-                          size_t n_values) {
-  (void)n_values; /* all variables are scalars */
-  return (fmi3Status)fmu_get_reals(fmu_of(instance), vr, n, values);
-}
-
-fmi3Status fmi3SetFloat64(fmi3Instance instance, const fmi3ValueReference vr[], size_t n, const fmi3Float64 values[],
-                          size_t n_values) {
-  (void)n_values;
-  return (fmi3Status)fmu_set_reals(fmu_of(instance), vr, n, values);
-}
 
 static int fmu_is_enumeration(unsigned reference) {
   const fmu_variable *v = fmu_find(reference);
@@ -182,42 +154,6 @@ fmi3Status fmi3SetInt64(fmi3Instance instance, const fmi3ValueReference vr[], si
   return (fmi3Status)result;
 }
 
-/* -- saved states --------------------------------------------------------------------------------------------- */
-
-fmi3Status fmi3GetFMUState(fmi3Instance instance, fmi3FMUState *state) {
-  return (fmi3Status)fmu_get_state(fmu_of(instance), state);
-}
-
-fmi3Status fmi3SetFMUState(fmi3Instance instance, fmi3FMUState state) {
-  return (fmi3Status)fmu_set_state(fmu_of(instance), state);
-}
-
-fmi3Status fmi3FreeFMUState(fmi3Instance instance, fmi3FMUState *state) {
-  (void)instance;
-  return (fmi3Status)fmu_free_state(state);
-}
-
-fmi3Status fmi3SerializedFMUStateSize(fmi3Instance instance, fmi3FMUState state, size_t *size) {
-  (void)instance;
-  return (fmi3Status)fmu_state_size(state, size);
-}
-
-fmi3Status fmi3SerializeFMUState(fmi3Instance instance, fmi3FMUState state, fmi3Byte bytes[], size_t size) {
-  return (fmi3Status)fmu_serialize(fmu_of(instance), state, bytes, size);
-}
-
-fmi3Status fmi3DeserializeFMUState(fmi3Instance instance, const fmi3Byte bytes[], size_t size, fmi3FMUState *state) {
-  return (fmi3Status)fmu_deserialize(fmu_of(instance), bytes, size, state);
-}
-
-fmi3Status fmi3GetDirectionalDerivative(fmi3Instance instance, const fmi3ValueReference unknowns[], size_t n_unknowns,
-                                        const fmi3ValueReference knowns[], size_t n_knowns, const fmi3Float64 seed[],
-                                        size_t n_seed, fmi3Float64 sensitivity[], size_t n_sensitivity) {
-  (void)n_seed;
-  (void)n_sensitivity;
-  return (fmi3Status)fmu_slopes(fmu_of(instance), unknowns, n_unknowns, knowns, n_knowns, seed, sensitivity);
-}
-
 /* -- model exchange ------------------------------------------------------------------------------------------- */
 
 fmi3Status fmi3UpdateDiscreteStates(fmi3Instance instance, fmi3Boolean *again, fmi3Boolean *terminate,
@@ -234,53 +170,6 @@ fmi3Status fmi3UpdateDiscreteStates(fmi3Instance instance, fmi3Boolean *again, f
   return (fmi3Status)result;
 }
 
-fmi3Status fmi3EnterContinuousTimeMode(fmi3Instance instance) {
-  return (fmi3Status)fmu_enter(fmu_of(instance), FMU_CONTINUOUS);
-}
-
-fmi3Status fmi3CompletedIntegratorStep(fmi3Instance instance, fmi3Boolean no_return, fmi3Boolean *enter_event_mode,
-                                       fmi3Boolean *terminate) {
-  (void)no_return;
-  *enter_event_mode = fmi3False;
-  *terminate = fmi3False;
-  return (fmi3Status)fmu_complete_step(fmu_of(instance));
-}
-
-fmi3Status fmi3SetTime(fmi3Instance instance, fmi3Float64 time) {
-  return (fmi3Status)fmu_set_time(fmu_of(instance), time);
-}
-
-fmi3Status fmi3SetContinuousStates(fmi3Instance instance, const fmi3Float64 x[], size_t n) {
-  return (fmi3Status)fmu_set_states(fmu_of(instance), x, n);
-}
-
-fmi3Status fmi3GetContinuousStateDerivatives(fmi3Instance instance, fmi3Float64 derivatives[], size_t n) {
-  return (fmi3Status)fmu_get_rates(fmu_of(instance), derivatives, n);
-}
-
-fmi3Status fmi3GetEventIndicators(fmi3Instance instance, fmi3Float64 indicators[], size_t n) {
-  return (fmi3Status)fmu_get_indicators(fmu_of(instance), indicators, n);
-}
-
-fmi3Status fmi3GetContinuousStates(fmi3Instance instance, fmi3Float64 x[], size_t n) {
-  return (fmi3Status)fmu_get_states(fmu_of(instance), x, n);
-}
-
-fmi3Status fmi3GetNominalsOfContinuousStates(fmi3Instance instance, fmi3Float64 nominals[], size_t n) {
-  (void)instance;
-  return (fmi3Status)fmu_get_nominals(nominals, n);
-}
-
-fmi3Status fmi3GetNumberOfEventIndicators(fmi3Instance instance, size_t *n) {
-  *n = (size_t)fmu_guards_count(fmu_data_of(instance)->model);
-  return fmi3OK;
-}
-
-fmi3Status fmi3GetNumberOfContinuousStates(fmi3Instance instance, size_t *n) {
-  *n = (size_t)fmu_data_of(instance)->n;
-  return fmi3OK;
-}
-
 /* -- co-simulation -------------------------------------------------------------------------------------------- */
 
 fmi3Status fmi3DoStep(fmi3Instance instance, fmi3Float64 point, fmi3Float64 size, fmi3Boolean no_return,
@@ -295,6 +184,6 @@ fmi3Status fmi3DoStep(fmi3Instance instance, fmi3Float64 point, fmi3Float64 size
   return (fmi3Status)result;
 }
 
-#include "fmu_fmi3_unused.h"
+#include "fmu_entries.h"
 
 #endif

@@ -295,13 +295,15 @@ static inline kg_stepper_options fmu_stepper_options(fmu_data *d) {
   const kg_method method = kg_get_method(fmu.methods[d->method]);
   memset(&options, 0, sizeof options);
   options.method = d->cosimulation ? fmu.methods[d->method] : KG_RK4;
-  options.step = d->cosimulation ? d->options[FMU_STEP] : KG_C(1.0);
+  options.step = KG_C(1.0);
+  if (d->cosimulation) {
+    fmu_read_options(&options, d->options);
+  }
   for (int i = 0; i < d->n; ++i) {
     d->rtol[i] = d->options[FMU_RTOL];
     d->atol[i] = d->options[FMU_ATOL];
   }
   if (d->cosimulation && method.adaptive) {
-    options.max_step = d->options[FMU_MAX_STEP];
     options.rtol = d->rtol;
     options.atol = d->atol;
   }

@@ -25,9 +25,6 @@ enum {
   FMU_COUNT      /* integer: how often event `index` has happened */
 };
 
-/* Options of the co-simulation, by FMU_OPTION. */
-enum { FMU_STEP, FMU_MAX_STEP, FMU_RTOL, FMU_ATOL, FMU_N_OPTIONS };
-
 typedef struct {
   int kind;
   int index;

@@ -7,14 +7,13 @@ MOST_STEPS = 2**63 - 1
 
 
 def integrate(
-    function, inputs, t0, t1, q0, u0, s0=(), *, method="dopri5", rtol=1e-8, atol=1e-10, step=None, first_step=None,
-    max_step=None, max_steps=None, t_eval=None, dense=False, progress=None, projection=None, control=None, events=None,
-    modes=None, instants=None,
+    function, inputs, t0, t1, q0, u0, s0=(), *, {% for name, option in options.items() %}{{ name }}={{ option.default.__repr__() }}, {% endfor %}
+
+    t_eval=None, dense=False, progress=None, projection=None, control=None, events=None, modes=None, instants=None,
 ):
     """Integrate a right-hand side from t0 to t1 without Python in the loop; returns a RunResult.
 
-    ``method``: a key of METHODS. ``rtol``, ``atol``: numbers or (n_q + n_u + n_s,). ``step``: size of the fixed steps
-    (s). ``t_eval``: times at which the solution is stored, sorted in the direction of the run; None: every step.
+    ``method`` and so on: the options of `Solver.integrate`; ``rtol``, ``atol``: numbers or (n_q + n_u + n_s,). ``t_eval``: times at which the solution is stored, sorted in the direction of the run; None: every step.
     ``progress``: called with the current t about every 20 ms. ``projection``: (every, tolerance, integrals, any_rank)
     to project the state onto the constraints and the named integrals of motion after ``every`` steps; any_rank:
     constraints can become dependent during the run. ``events``: indices of the model's events to detect; None: all.
@@ -34,7 +33,16 @@ def integrate(
     _require_right_hand_side(function)
     _check_inputs(function, inputs, start, end)
     y0 = _state_at_start(function, controls, q0, u0, s0)
-    _read_options(&options, method, step, first_step, max_step, max_steps)
+    if not isinstance(method, str) or method not in METHODS:
+        raise SolveError(f"method is {_shown(method)}; expected one of {', '.join(METHODS)}")
+    options.method = METHODS[method]
+    # None leaves the choice to the stepper.
+{% for name, option in options.items() if option.kind.name == "SECONDS" %}
+    options.{{ name }} = 0.0 if {{ name }} is None else _real({{ name }}, "{{ name }}", 0.0)
+{% endfor %}
+{% for name, option in options.items() if option.kind.name == "COUNT" %}
+    options.{{ name }} = 0 if {{ name }} is None else _whole({{ name }}, "{{ name }}", 0, MOST_STEPS)
+{% endfor %}
     if progress is not None and not callable(progress):
         raise SolveError(f"progress is {_shown(progress)}; expected something to call as progress(t), or None")
     events = range(MODEL.n_events) if events is None else _listed(events, "events")
@@ -74,8 +82,8 @@ def integrate(
     status = run.start(&options, _data(y0))
     if status == KG_INVALID_ARGUMENT:
         raise SolveError(
-            f"{method} cannot start: {kg_module_status_message(status).decode()} (t0={t0!r}, t1={t1!r}, step={step!r}, "
-            f"first_step={first_step!r}, max_step={max_step!r}, max_steps={max_steps!r})"
+            f"{method} cannot start: {kg_module_status_message(status).decode()} (t0={t0!r}, t1={t1!r}"
+            f"{% for name, option in options.items() if option.kind.name in ("SECONDS", "COUNT") %}, {{ name }}={ {{- name }}!r}{% endfor %})"
         )
     try:
         while status == KG_OK:
@@ -111,20 +119,6 @@ cdef object _state_at_start(Function function, tuple controls, object q0, object
             f"the state of {function.name} has {function.n_out} values; q0, u0, s0 and the start of control have {y0.size}"
         )
     return y0
-
-
-cdef int _read_options(
-    kg_stepper_options *options, object method, object step, object first_step, object max_step, object max_steps
-) except -1:
-    """Fill the options of the stepper, except for the tolerances; None leaves the choice to the stepper."""
-    if not isinstance(method, str) or method not in METHODS:
-        raise SolveError(f"method is {_shown(method)}; expected one of {', '.join(METHODS)}")
-    options.method = METHODS[method]
-    options.step = 0.0 if step is None else _real(step, "step", 0.0)
-    options.first_step = 0.0 if first_step is None else _real(first_step, "first_step", 0.0)
-    options.max_step = 0.0 if max_step is None else _real(max_step, "max_step", 0.0)
-    options.max_steps = 0 if max_steps is None else _whole(max_steps, "max_steps", 0, MOST_STEPS)
-    return 0
 
 
 cdef object _project_as(Run run, object projection):

@@ -84,6 +84,10 @@ typedef double kg_real;
 #define KG_TRUTH(condition) ((condition) ? KG_C(1.0) : KG_C(0.0))
 #endif
 
+/* A number that the text computes, as a kg_real; define it together with kg_real. */
+#ifndef KG_SPREAD
+#define KG_SPREAD(x) ((kg_real)(x))
+#endif
 /* A tolerance that rounding decides has a value for each precision. */
 #ifndef KG_BY_PRECISION
 #define KG_BY_PRECISION(in_double, in_float) KG_C(in_double)

@@ -1,78 +1,12 @@
-/* kg_stepper_start.h - defines the state and the options of an integration, and starts it (see kg_steppers.h). */
+/* kg_stepper_start.h - starts an integration (see kg_steppers.h). */
 #ifndef KG_STEPPER_START_H
 #define KG_STEPPER_START_H
 
-#include "kg_methods.h"
-#include "kg_step_limits.h"
-#include "kg_step_powers.h"
+#include "kg_step_control.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct {
-  int method;          /* number of a method: kg_methods.h */
-  kg_real step;        /* fixed-step methods: its size, > 0 */
-  kg_real first_step;  /* adaptive methods: 0 chooses it automatically */
-  kg_real max_step;    /* adaptive methods: 0 means no limit */
-  long long max_steps; /* accepted steps; 0 means no limit */
-  const kg_real *rtol; /* n values each, kept alive by the caller: a component's error stays near */
-  const kg_real *atol; /* atol + rtol |y|. Fixed-step methods may leave both NULL */
-} kg_stepper_options;
-
-/* What an accepted step replaces, so that it can be withdrawn. */
-typedef struct {
-  kg_real smallest_step;
-  kg_real largest_step;
-  kg_real largest_error;
-  kg_real last_step;
-  kg_real damping;
-  int short_steps;
-} kg_before_step;
-
-/* The state of an integration. Fields up to `rhs_status` may be read between calls; the others are private. */
-typedef struct {
-  kg_ode ode;
-  kg_stepper_options options;
-  kg_statistics statistics;
-  kg_real t;       /* the last accepted point */
-  kg_real t_old;   /* the step that led there: t = t_old + h */
-  kg_real h;
-  kg_real *y;      /* state at t, n values */
-  kg_real *y_old;  /* state at t_old */
-  kg_real *dense;  /* after kg_stepper_dense(): kg_dense_rows() rows of n values, for kg_dense_evaluate() */
-  int rhs_status;  /* status of the right-hand side when the outcome is KG_RHS_FAILED */
-
-  kg_method method;
-  kg_real t_start;
-  kg_real t_end;
-  kg_real direction; /* +1 or -1 */
-  kg_real h_next;    /* magnitude of the next trial step */
-  kg_real damping;   /* logarithm of error^beta of the last accepted step, for proportional control */
-  int short_steps;   /* accepted in a row that hardly change t */
-  kg_real longest;   /* magnitude of the longest trial step */
-  int obstacle;      /* why longer ones were rejected */
-  long long grid;    /* fixed steps: number of the last multiple of the step at or before t */
-  kg_before_step before;
-  int withdrawn;     /* why the step that would come next was withdrawn; KG_OK: it was not */
-  kg_real *y_new;
-  kg_real *scratch;
-  kg_real *k;        /* derivatives; row `stages` belongs to the end of a step */
-  int start_known;   /* row 0 of k is the derivative at t */
-  int linear_known;  /* an implicit method has the Jacobian at t */
-  int end_known;     /* row `stages` of k is the derivative at t */
-  int dense_state;   /* of the last step: 0 not available, 1 can be computed, 2 computed */
-} kg_stepper;
-
-/* Length of the workspace of a stepper with an explicit method, as a constant: KG_STEPPER_WORK(DOPRI5, 10). */
-#define KG_STEPPER_WORK(METHOD, n) ((KG_##METHOD##_ROWS + KG_##METHOD##_DENSE_ROWS + 4) * (n))
-
-/* Length of the workspace of a stepper, in kg_real; 0 for an unknown method or n < 1. */
-static inline size_t kg_stepper_work(int method, int n) {
-  const kg_method m = kg_get_method(method);
-  const size_t rows = (size_t)(m.rows + m.dense_rows + 4) + (size_t)m.squares * (size_t)n;
-  return m.stages == 0 || n < 1 ? 0 : rows * (size_t)n;
-}
 
 static inline int kg_all_finite(int n, const kg_real *x) {
   for (int i = 0; i < n; ++i) {
@@ -88,17 +22,6 @@ static inline int kg_stepper_fail(kg_stepper *s, int status) {
   return KG_RHS_FAILED;
 }
 
-/* Root mean square of x weighted by the tolerances at y. */
-static inline kg_real kg_stepper_norm(const kg_stepper *s, const kg_real *x, const kg_real *y) {
-  kg_real sum = KG_C(0.0);
-  for (int i = 0; i < s->ode.n; ++i) {
-    const kg_real scale = s->options.atol[i] + s->options.rtol[i] * KG_ABS(y[i]);
-    const kg_real weighted = x[i] / KG_MAX(scale, KG_TINY);
-    sum += weighted * weighted;
-  }
-  return KG_SQRT(sum / (kg_real)s->ode.n);
-}
-
 /* A difference in t for slopes in time: small compared with the next step, in which slopes can change, and large
  * compared with the rounding of t. */
 static inline kg_real kg_stepper_time_difference(const kg_stepper *s) {
@@ -112,47 +35,8 @@ static inline kg_real kg_stepper_difference(const kg_stepper *s, int component, 
   return KG_SQRT(KG_EPSILON) * KG_MAX(KG_MAX(KG_ABS(value), least), KG_TINY);
 }
 
-/* Magnitude of a first step from two evaluations (section II.4, starting step size). */
-static inline kg_real kg_stepper_first_step(kg_stepper *s) {
-  const int n = s->ode.n;
-  const kg_real span = KG_ABS(s->t_end - s->t);
-  const kg_real limit = s->options.max_step > KG_C(0.0) ? KG_MIN(span, s->options.max_step) : span;
-  const kg_real d0 = kg_stepper_norm(s, s->y, s->y);
-  const kg_real d1 = kg_stepper_norm(s, s->k, s->y);
-  /* A state that is as good as zero says nothing about the size of a step: it must change t. */
-  const kg_real rounding = KG_SHORT_FIRST_STEP * KG_EPSILON;
-  const kg_real least = KG_MIN(KG_MAX(rounding * KG_ABS(s->t), KG_MIN(rounding * span, KG_LONG_FIRST_STEP)), limit);
-  kg_real *f1 = s->k + n;
-  kg_real d2, h0, h1;
-  h0 = d0 < KG_C(1e-5) || d1 < KG_C(1e-5) ? KG_C(1e-6) : KG_C(0.01) * d0 / d1;
-  h0 = KG_MAX(KG_MIN(h0, limit), least);
-  for (int i = 0; i < n; ++i) {
-    s->scratch[i] = s->y[i] + s->direction * h0 * s->k[i];
-  }
-  if (kg_ode_evaluate(&s->ode, &s->statistics, s->t + s->direction * h0, s->scratch, f1) < 0) {
-    return h0; /* the step control will find out */
-  }
-  for (int i = 0; i < n; ++i) {
-    f1[i] -= s->k[i];
-  }
-  d2 = kg_stepper_norm(s, f1, s->y) / h0;
-  if (!KG_ISFINITE(d2)) {
-    return h0;
-  }
-  d2 = KG_MAX(d1, d2);
-  h1 = d2 <= KG_C(1e-15) ? KG_MAX(KG_C(1e-6), h0 * KG_C(1e-3)) : KG_POW(KG_C(0.01) / d2, KG_C(1.0) / s->method.order);
-  h0 = KG_MIN(KG_C(100.0) * h0, h1);
-  return KG_MAX(KG_MIN(h0, limit), least);
-}
-
-/* What the error of an accepted step contributes to the size of the next step but one; `error`: the logarithm of its
- * square. */
-static inline kg_real kg_stepper_damping(const kg_stepper *s, kg_real error) {
-  return s->method.beta * KG_MAX(KG_C(0.5) * error, KG_LEAST_ERROR);
-}
-
 static inline int kg_stepper_accepts(const kg_method *method, const kg_ode *ode, const kg_stepper_options *options) {
-  if (method->stages == 0 || ode->n < 1 || ode->rhs == NULL || options->max_steps < 0) {
+  if (method->stages == 0 || ode->n < 1 || ode->rhs == NULL || !kg_options_are_valid(options)) {
     return 0;
   }
   if (method->linearize && ode->jacobian == NULL) {
@@ -161,7 +45,7 @@ static inline int kg_stepper_accepts(const kg_method *method, const kg_ode *ode,
   if (!method->adaptive) {
     return options->step > KG_C(0.0) && KG_ISFINITE(options->step) && !options->rtol == !options->atol;
   }
-  if (!(options->first_step >= KG_C(0.0)) || !(options->max_step >= KG_C(0.0)) || !options->rtol || !options->atol) {
+  if (!options->rtol || !options->atol) {
     return 0;
   }
   for (int i = 0; i < ode->n; ++i) {

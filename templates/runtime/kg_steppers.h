@@ -2,13 +2,11 @@
  *
  * The host owns the loop: after each step it stores outputs, polls for interruption and so on. The caller provides
  * all memory. For a real-time loop, kg_rk4_step() and its like need no stepper (kg_methods.h).
- *
- * Step control and starting step follow E. Hairer, S. P. Norsett, G. Wanner, Solving Ordinary Differential
- * Equations I, 2nd ed., section II.4, and the codes DOPRI5 and DOP853 there.
  */
 #ifndef KG_STEPPERS_H
 #define KG_STEPPERS_H
 
+#include "kg_dense.h"
 #include "kg_stepper_start.h"
 
 #ifdef __cplusplus
@@ -87,22 +85,11 @@ static inline void kg_stepper_accept(kg_stepper *s, kg_real t_new, kg_real error
   kg_stepper_finish(s, t_new, error);
 }
 
-/* The square of the local error of the trial step of size h from y as a fraction of the tolerance; not finite when the
- * state is not. */
-static inline kg_real kg_stepper_error(const kg_stepper *s, kg_real h, const kg_real *y) {
-  const kg_real factor = h * h / (kg_real)s->ode.n;
-  kg_real sums[2] = {KG_C(0.0), KG_C(0.0)};
-  s->method.error(s->ode.n, s->k, y, s->y_new, s->options.rtol, s->options.atol, sums);
-  if (s->method.estimates == 1 || sums[0] == KG_C(0.0)) {
-    return factor * sums[0];
-  }
-  return factor * sums[0] * (sums[0] / (sums[0] + KG_C(0.01) * sums[1]));
-}
-
 /* One trial step of size h from (t, y). Writes the square of its error as a fraction of the tolerance: 0 for methods
  * without an estimate, or without tolerances to compare it with. Returns KG_OK, KG_NOT_FINITE, or KG_RHS_FAILED. */
 static inline int kg_stepper_try(kg_stepper *s, kg_real t, kg_real h, const kg_real *y, kg_real *squared) {
   const int status = s->method.take(&s->ode, &s->statistics, t, h, y, s->k, s->y_new);
+  kg_real sums[2] = {KG_C(0.0), KG_C(0.0)};
   *squared = KG_C(0.0);
   if (status < 0) {
     return kg_stepper_fail(s, status);
@@ -110,7 +97,8 @@ static inline int kg_stepper_try(kg_stepper *s, kg_real t, kg_real h, const kg_r
   if (!s->method.error || !s->options.rtol) {
     return kg_all_finite(s->ode.n, s->y_new) ? KG_OK : KG_NOT_FINITE;
   }
-  *squared = kg_stepper_error(s, h, y);
+  s->method.error(s->ode.n, s->k, y, s->y_new, s->options.rtol, s->options.atol, sums);
+  *squared = kg_stepper_squared(s, h, sums);
   return KG_ISFINITE(*squared) ? KG_OK : KG_NOT_FINITE;
 }
 
@@ -139,102 +127,58 @@ static inline int kg_stepper_fixed(kg_stepper *s) {
   return s->t == s->t_end ? KG_FINISHED : KG_OK;
 }
 
-/* Where a trial step of magnitude `size` ends: at t_end when that is at most one per cent further. */
-static inline kg_real kg_stepper_target(const kg_stepper *s, kg_real size) {
-  const kg_real stretched = KG_C(1.01) * size;
-  const kg_real limit = s->options.max_step > KG_C(0.0) ? KG_MIN(stretched, s->options.max_step) : stretched;
-  return KG_ABS(s->t_end - s->t) <= limit ? s->t_end : s->t + s->direction * size;
-}
-
-/* Magnitude of the step after one of magnitude `size` with the given logarithm of the square of its error. */
-static inline kg_real kg_stepper_resize(const kg_stepper *s, kg_real size, kg_real error) {
-  const kg_method *m = &s->method;
-  const kg_real exponent = KG_C(0.5) / m->order - KG_C(0.375) * m->beta;
-  const kg_real damping = error > KG_C(0.0) ? KG_C(0.0) : s->damping;
-  const kg_real next = kg_step_scale(m->safety * size, damping - exponent * error);
-  return KG_MIN(m->grow * size, KG_MAX(m->shrink * size, next));
-}
-
 /* Whether a trial step with this result must be repeated with a smaller size; other failures end the run. */
 static inline int kg_stepper_rejects(const kg_stepper *s, int status, kg_real squared) {
   const int is_left = s->rhs_status == KG_SINGULAR || s->rhs_status == KG_OUTSIDE_TABLE;
   return status == KG_OK ? !(squared <= KG_C(1.0)) : status != KG_RHS_FAILED || is_left;
 }
 
-/* Counts the rejection of a trial step of magnitude `size` with this result. Returns the reason, and in `next` the
- * magnitude of the next trial step. */
-static inline int kg_stepper_reject(kg_stepper *s, kg_real size, int status, kg_real squared, kg_real *next) {
+/* Counts the rejection of a trial step of magnitude `size` with this result, and returns the magnitude of the next one. */
+static inline kg_real kg_stepper_reject(kg_stepper *s, kg_real size, int status, kg_real squared) {
   ++s->statistics.rejected;
-  *next = status == KG_OK ? kg_stepper_resize(s, size, kg_step_log2(squared)) : s->method.shrink * size;
-  return status == KG_OK ? KG_STEP_COLLAPSED : status;
-}
-
-/* Whether the last step leads nowhere: it changes y by less than the tolerance, and is within the rounding of t, or
- * near the rounding of t or of the span and that short compared with trial steps. A step that moves the state is not
- * short, however large t is: the times of its stages are rounded, but its length is exact. */
-static inline int kg_stepper_is_short(kg_stepper *s) {
-  const kg_real size = KG_ABS(s->h), age = KG_MAX(KG_ABS(s->t), KG_ABS(s->t - s->t_start));
-  const kg_real longest = KG_MAX(age, KG_ABS(s->t_end - s->t_start));
-  const int is_rounding = size <= KG_LOST_ROUNDINGS * KG_EPSILON * age;
-  if (!is_rounding && (size > KG_SHORT_ROUNDINGS * KG_EPSILON * longest || size > KG_SHORT_FRACTION * s->longest)) {
-    return 0;
-  }
-  for (int i = 0; i < s->ode.n; ++i) {
-    s->scratch[i] = s->y[i] - s->y_old[i];
-  }
-  return kg_stepper_norm(s, s->scratch, s->y) <= KG_C(1.0);
+  s->rejection = status == KG_OK ? KG_STEP_COLLAPSED : status;
+  return status == KG_OK ? kg_stepper_resize(s, size, kg_step_log2(squared)) : s->method.shrink * size;
 }
 
 /* Counts steps that lead nowhere. Where the right-hand side fails beyond some state, steps can become so short
  * that they change t but no longer y: without a limit the run would practically never end. */
-static inline void kg_stepper_watch(kg_stepper *s, int rejection) {
-  if (!kg_stepper_is_short(s)) {
+static inline void kg_stepper_watch(kg_stepper *s) {
+  if (KG_ABS(s->h) > kg_stepper_short(s, s->t) || kg_stepper_change(s, s->y_old, s->y) > KG_C(1.0)) {
     s->short_steps = 0;
     s->obstacle = KG_STEP_COLLAPSED;
     return;
   }
   ++s->short_steps;
-  s->obstacle = rejection != KG_OK ? rejection : s->obstacle;
+  s->obstacle = s->rejection != KG_OK ? s->rejection : s->obstacle;
 }
 
 static inline int kg_stepper_adaptive(kg_stepper *s) {
-  int rejection = s->withdrawn; /* why the last trial was rejected; KG_OK before the first */
-  kg_real size = s->options.max_step > KG_C(0.0) ? KG_MIN(s->h_next, s->options.max_step) : s->h_next;
+  kg_real size = kg_stepper_size(s);
   if (s->short_steps >= KG_SHORT_STEPS) {
     return s->obstacle;
   }
-  s->withdrawn = KG_OK;
   for (;;) {
-    const kg_real t_new = kg_stepper_target(s, size);
-    const kg_real h = t_new - s->t;
-    const int too_small = KG_ABS(h) <= KG_C(10.0) * KG_EPSILON * KG_ABS(s->t) || KG_ABS(h) < KG_TINY;
+    const kg_real t_new = kg_stepper_target(s, size), h = t_new - s->t;
     kg_real squared;
     int status;
-    if (too_small && rejection != KG_OK) {
-      return rejection;
-    }
-    if (too_small && t_new != s->t_end) {
-      return KG_STEP_COLLAPSED;
+    if (KG_ABS(h) <= kg_stepper_least(s) && (s->rejection != KG_OK || t_new != s->t_end)) {
+      return s->rejection != KG_OK ? s->rejection : KG_STEP_COLLAPSED;
     }
     s->longest = KG_MAX(s->longest, KG_ABS(h));
     status = kg_stepper_try(s, s->t, h, s->y, &squared);
     if (status == KG_OK && squared <= KG_C(1.0)) {
       const kg_real error = kg_step_log2(squared);
-      s->h_next = kg_stepper_resize(s, KG_ABS(h), error);
-      if (rejection != KG_OK) {
-        s->h_next = KG_MIN(s->h_next, KG_ABS(h)); /* do not grow right after a rejection */
-      } else if (t_new == s->t_end) {
-        s->h_next = KG_MAX(s->h_next, size); /* the end, which may be moved, says nothing about the step */
-      }
+      s->h_next = kg_stepper_next(s, size, t_new, error);
       kg_stepper_accept(s, t_new, KG_SQRT(squared));
       s->damping = kg_stepper_damping(s, error);
-      kg_stepper_watch(s, rejection);
+      kg_stepper_watch(s);
+      s->rejection = KG_OK;
       return s->t == s->t_end ? KG_FINISHED : KG_OK;
     }
     if (!kg_stepper_rejects(s, status, squared)) {
       return status;
     }
-    rejection = kg_stepper_reject(s, KG_ABS(h), status, squared, &size);
+    size = kg_stepper_reject(s, KG_ABS(h), status, squared);
   }
 }
 
@@ -268,7 +212,7 @@ static inline void kg_stepper_withdraw(kg_stepper *s, kg_real size, int status, 
   s->h = KG_C(0.0);
   s->start_known = 1;
   s->linear_known = s->method.linearize != NULL;
-  s->withdrawn = kg_stepper_reject(s, size, status, squared, &s->h_next);
+  s->h_next = kg_stepper_reject(s, size, status, squared);
   s->damping = s->before.damping;
   s->short_steps = s->before.short_steps;
   --statistics->steps;
@@ -332,13 +276,7 @@ static inline int kg_stepper_dense(kg_stepper *s) {
       return kg_stepper_fail(s, status);
     }
   }
-  for (ptrdiff_t i = 0; i < n; ++i) {
-    const kg_real difference = s->y[i] - s->y_old[i];
-    s->dense[i] = s->y_old[i];
-    s->dense[n + i] = difference;
-    s->dense[2 * n + i] = s->h * s->k[i] - difference;
-    s->dense[3 * n + i] = KG_C(2.0) * difference - s->h * (s->k[i] + end[i]);
-  }
+  kg_dense_ends(s->ode.n, s->h, s->y_old, s->y, s->k, end, s->dense);
   if (m->fill_dense) {
     m->fill_dense(s->ode.n, s->h, s->k, s->dense);
   }

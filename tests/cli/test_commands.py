@@ -19,13 +19,13 @@ from systems import EXAMPLES
 import kanegen
 from kanegen._version import __version__
 from kanegen.backends.cython.cache import open_cache
-from kanegen.bench.modelfile import read_model_file
 from kanegen.cli import main
 from kanegen.cli.show import QUANTITIES
 from kanegen.codegen.methods.files import METHODS
 from kanegen.derivation import Equations
 from kanegen.errors import ModelError
 from kanegen.forms import FORMS
+from kanegen.modelfile import read_model_file
 
 FILE = """
 import sympy as sm

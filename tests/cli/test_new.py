@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from messages import says
 
 import kanegen as kg
-from kanegen.bench.modelfile import read_model_file
 from kanegen.cli import main
+from kanegen.modelfile import read_model_file
 
 
 def invoke(*arguments: object) -> Result:

@@ -11,7 +11,7 @@ from systems import example, solver_for
 from tolerances import SOLVE
 
 import kanegen as kg
-from kanegen.bench.timing import States, TimedFunction, timed_library
+from kanegen.cli.bench.compiled import States, TimedFunction, timed_library
 from kanegen.codegen.kernel import program_of
 from kanegen.codegen.pieces import pieces
 from kanegen.codegen.sources import Sources

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import subprocess
 import zipfile
@@ -21,6 +22,7 @@ from systems import initial, model_of, solver_for
 
 import kanegen as kg
 from kanegen.cli import main
+from kanegen.emission.fmu.entries import entries
 from kanegen.errors import BuildError, ModelError, SolveError
 
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only")
@@ -39,6 +41,22 @@ def test_the_sources_compile_without_warnings(name: str, version: str, tmp_path:
     command = [ccompile.C_COMPILER.command, *WARNINGS, *units]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_function_of_the_standard_is_defined_once(version: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(exported("slider_crank", tmp_path / "x.fmu", fmi=version)) as archive:
+        archive.extractall(tmp_path)
+    prefix, sources = f"fmi{version[0]}", tmp_path / "sources"
+    known = re.findall(rf"{prefix}\w+(?=TYPE\s*\()", (sources / f"{prefix}FunctionTypes.h").read_text(encoding="utf-8"))
+    texts = [(sources / name).read_text(encoding="utf-8") for name in ("fmu_entries.h", f"fmu_{prefix}.h")]
+    defined = re.findall(rf"^[\w *]*?\b({prefix}[A-Z]\w+)\((?=[^;{{]*\{{)", "\n".join(texts), re.MULTILINE)
+    assert sorted(defined) == sorted(known)
+
+
+def test_a_function_without_an_entry_is_an_error() -> None:
+    with raises(BuildError, "GetWeather", "2.0"):
+        list(entries("2.0", "typedef fmi2Status fmi2GetWeatherTYPE(fmi2Component c);"))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

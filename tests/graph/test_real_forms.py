@@ -27,6 +27,11 @@ POTENTIALS = (
     sm.Abs(x * (1 + x)),
     sm.Abs(sm.exp(x) - 2) * a,
     sm.Abs(sm.Abs(x) - a),
+    sm.Abs(sm.tan(x / 3)),  # SymPy expands re(tan(x)): a division by tan(x/3) was left
+    a * x * sm.Abs(sm.tan(x / 3)) ** 3,
+    sm.Abs(sm.tan(x / 3)) * sm.Abs(sm.atan(x)),
+    sm.sqrt(1 + sm.Abs(sm.sqrt(2 + x) - sm.sqrt(2))),
+    sm.Abs(sm.log(1 + x**2) * (a + x)),
     sm.re(x) ** 2,
     sm.re(a * x) * sm.im(x) + sm.re(x),
     sm.im(x) ** 2,

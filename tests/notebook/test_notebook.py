@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +18,8 @@ from checkout import ROOT
 from hybrid_models import block
 from IPython.core.completer import IPCompleter, provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
+from ipywidgets import Output
+from rich.console import Console
 from sympy.physics.vector.printing import vlatex
 from systems import initial, model_of, solver_for
 
@@ -279,24 +281,37 @@ def test_names_are_completed(text: str, expected: str) -> None:
 
 
 def test_progress_in_a_notebook_is_a_bar_that_disappears(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts: list[str] = []
-    handle = SimpleNamespace(update=texts.append)
-    jupyter = SimpleNamespace(HTML=str, display=lambda text, display_id: handle)
-    monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
-    monkeypatch.setattr(progress, "_jupyter", lambda: jupyter)
-    monkeypatch.setattr(progress, "_NOTEBOOK_SECONDS", 0.0)
+    displayed: list[Any] = []
+    monkeypatch.setattr("IPython.display.display", displayed.append)
     now = [0.0]
-    with progress.ProgressBar("a<b", 0.0, 2.0, clock=lambda: now[0]) as bar:
+    console = Console(force_jupyter=True, width=80)
+    with progress.ProgressBar("a[b]<c", 0.0, 2.0, clock=lambda: now[0], console=console) as bar:
         bar(0.5)
-        assert texts == []
+        assert displayed == []
         now[0] = 1.0
         bar(1.0)
-        bar(1.5)
-    assert "a&lt;b" in texts[0]
-    assert 'value="1"' in texts[0]
-    assert 'max="2"' in texts[0]
-    assert "left" in texts[1]
-    assert texts[-1] == ""
+        (widget, *_) = displayed
+        assert isinstance(widget, Output)
+        closed: list[Output] = []
+        monkeypatch.setattr(widget, "close", lambda: closed.append(widget))
+        end = time.monotonic() + 10.0
+        while "t = 1 s" not in (text := displayed[-1].text):  # drawn by a thread
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    assert "a[b]<c" in text
+    assert closed == [widget]
+
+
+def test_progress_in_a_notebook_without_widgets_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    displayed: list[Any] = []
+    monkeypatch.setattr("IPython.display.display", displayed.append)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    now = [0.0]
+    console = Console(force_jupyter=True, width=80)
+    with progress.ProgressBar("motion", 0.0, 2.0, clock=lambda: now[0], console=console) as bar:
+        now[0] = 1.0
+        bar(1.0)
+    assert displayed == []
 
 
 # -- the notebook of the documentation ----------------------------------------------------------------------

@@ -17,8 +17,8 @@ from checkout import EXAMPLES, ROOT
 from systems import model_of
 
 import kanegen as kg
-from kanegen.bench.modelfile import read_model_file
 from kanegen.model.expressions import symbol_name
+from kanegen.modelfile import read_model_file
 
 VERSIONS = ("2.0", "3.0")
 STEP = 1e-3

@@ -16,7 +16,7 @@ from oracle import Oracle, Reference
 from tolerances import CONDITION
 
 import kanegen as kg
-from kanegen.bench.modelfile import read_model_file
+from kanegen.modelfile import read_model_file
 
 # (example, options of its model); every bilateral system of the documents and the two for scale.
 SYSTEMS: tuple[tuple[str, dict[str, Any]], ...] = (

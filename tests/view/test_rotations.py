@@ -8,19 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from kanegen.view.rotations import exponential, from_axis, gauss_points, integrated, quaternions, rotated
+from kanegen.view.rotations import from_axis, gauss_points, integrated, quaternions, rotated
 
 numbers = st.floats(-3.0, 3.0)
 triples = st.tuples(numbers, numbers, numbers)
 ROUNDING = 1e-13
 """Of entries of rotation matrices, after some dozen operations."""
-
-
-@given(triples)
-@settings(max_examples=60, deadline=None)
-def test_the_exponential_is_that_of_scipy(angles: tuple[float, float, float]) -> None:
-    expected = Rotation.from_rotvec(angles).as_matrix()
-    assert exponential(np.array([angles]))[0] == pytest.approx(expected, abs=ROUNDING)
 
 
 @given(st.lists(triples, min_size=2, max_size=8))

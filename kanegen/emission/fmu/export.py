@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.codegen.description import Description
@@ -16,7 +16,7 @@ from kanegen.emission.example import Stabilized, stabilized_by
 from kanegen.emission.fmu.archive import PORTABLE, binary_path, compile_binary, require_target, write_archive
 from kanegen.emission.fmu.dependencies import Dependencies
 from kanegen.emission.fmu.description import Fmu, build_description, model_description
-from kanegen.emission.fmu.options import FmuOptions
+from kanegen.emission.fmu.options import DEFAULTS, FmuOptions
 from kanegen.emission.fmu.sources import fmu_sources, kernel_files, units_of
 from kanegen.emission.fmu.variables import Subject, variable_table
 from kanegen.emission.options import EmitOptions
@@ -28,6 +28,7 @@ from kanegen.pipeline import generate
 from kanegen.program.options import BuildOptions
 from kanegen.progress import activity
 from kanegen.resources import template_folder
+from kanegen.run_options import StepOptions, takes
 from kanegen.solve.values import form_values, initial_time
 
 FUNCTIONS: Final = (
@@ -49,6 +50,7 @@ FUNCTIONS: Final = (
 """The functions of the kernel of an FMU, those of them that the model has."""
 
 
+@takes(StepOptions, **DEFAULTS)
 def export_fmu(
     model: Model,
     path: str | Path,
@@ -58,13 +60,9 @@ def export_fmu(
     form: str = "auto",
     stabilization: Baumgarte | Projection | None = None,
     values: Mapping[Any, float] | None = None,
-    method: str = "rk4",
-    step: float = 1e-3,
-    rtol: float = 1e-8,
-    atol: float = 1e-10,
-    max_step: float | None = None,
     binary: bool = True,
     compiler: CompilerOptions | None = None,
+    **options: Unpack[StepOptions],
 ) -> Path:
     """Write a model as an FMU, for model exchange and co-simulation, with its C sources (docs/fmi.md).
 
@@ -84,14 +82,16 @@ def export_fmu(
     values
         Start values by name or symbol: of parameters, coordinates, speeds, states, inputs and the time ``t``. Others
         are those of the model; inputs without a value start at zero.
-    method, step, rtol, atol, max_step
-        How the co-simulation integrates, as for :meth:`kanegen.Solver.integrate`: defaults of the parameters
-        ``solver.method``, ``solver.step`` ... of the FMU. ``step`` and ``max_step`` are in s.
     binary
         Whether to compile the shared library for this platform.
     compiler
         Flags of the C compiler; None: those of :data:`kanegen.emission.fmu.archive.PORTABLE`, for any processor of
         this kind.
+    **options
+        See :class:`kanegen.run_options.StepOptions`.
+
+    The last options say how the co-simulation integrates, as for :meth:`kanegen.Solver.integrate`: they are defaults of
+    the parameters ``solver.method``, ``solver.step`` ... of the FMU.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def export_fmu(
     BuildError
         If the file cannot be written or is no FMU, and as for :func:`kanegen.build`.
     """
-    options = FmuOptions(fmi, method, step, rtol, atol, max_step)
+    fmu_options = FmuOptions.of(fmi, options)
     identifier = _identifier(model, name)
     target = file_path(path, "path")
     require_target(target)
@@ -119,7 +119,7 @@ def export_fmu(
     kernel = kernel_files(generated, identifier, fingerprint(system, repr(build_options)))
     known = form_values(description, model.parameters, model.initial, {} if values is None else values)
     stabilized = stabilized_by(description, stabilization)
-    subject = Subject(description, model.all_units, known, _methods(description), options)
+    subject = Subject(description, model.all_units, known, _methods(description), fmu_options)
     fmu = _fmu(subject, equations, identifier, files_digest(kernel), stabilized)
     files = fmu_sources(fmu, kernel, description)
     write_archive(_contents(fmu, files, flags if binary else None), target)
@@ -165,9 +165,10 @@ def _methods(description: Description) -> tuple[str, ...]:
 
 def _fmu(subject: Subject, equations: Equations, identifier: str, digest: str, stabilized: Stabilized) -> Fmu:
     options, methods = subject.options, subject.methods
-    if options.method not in methods:
+    method = options.stepping["method"]
+    if method not in methods:
         raise SolveError(
-            f"method is {options.method!r}, which needs the Jacobian of {equations.model.name!r}, and none is compiled "
+            f"method is {method!r}, which needs the Jacobian of {equations.model.name!r}, and none is compiled "
             f"for models with continuous feedback laws or redundant constraints; use {', '.join(methods)}"
         )
     table = variable_table(subject)

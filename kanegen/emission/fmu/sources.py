@@ -11,8 +11,10 @@ from kanegen.codegen.description import Description
 from kanegen.codegen.kernel import kernel_context
 from kanegen.codegen.sources import include_closure, render, runtime_headers
 from kanegen.emission.fmu.description import Fmu
+from kanegen.emission.fmu.entries import entries
 from kanegen.emission.laws import context_of_laws, laws_of
 from kanegen.resources import template_folder
+from kanegen.run_options import Kind, StepOptions, table
 
 FOLDER: Final = "fmu"
 
@@ -40,13 +42,15 @@ def fmu_sources(fmu: Fmu, kernel: Mapping[str, str], description: Description) -
     """All C files by name."""
     context = _context(fmu, description)
     files = {**kernel, units_of(fmu.identifier)[1]: render("fmu/fmu.c.jinja", **context)}
-    return dict(sorted({**files, **include_closure(files, available_headers(fmu.methods))}.items()))
+    return dict(sorted({**files, **include_closure(files, available_headers(fmu.methods, fmu.options.fmi))}.items()))
 
 
-def available_headers(methods: tuple[str, ...]) -> dict[str, str]:
+def available_headers(methods: tuple[str, ...], version: str) -> dict[str, str]:
     """The headers of the runtime with these methods, of the FMU code and of the standard, by name."""
     folder = template_folder() / FOLDER
     own = {item.name: item.read_text(encoding="utf-8") for item in folder.iterdir() if item.name.endswith(".h")}
+    listed = list(entries(version, own[f"fmi{version[0]}FunctionTypes.h"]))
+    own["fmu_entries.h"] = render("fmu/fmu_entries.h.jinja", version=version, entries=listed)
     return runtime_headers(methods) | own
 
 
@@ -54,8 +58,8 @@ def _context(fmu: Fmu, d: Description) -> dict[str, Any]:
     """What the template of the tables prints."""
     laws = context_of_laws(laws_of(d))
     clocks = laws["law_clocks"]
-    starts = {kind: [v.start for v in fmu.table.variables if v.kind == kind] for kind in ("STATE", "PARAMETER")}
-    inputs = {v.index: v.start for v in fmu.table.variables if v.kind == "INPUT"}
+    starts = {kind: [v.value for v in fmu.table.variables if v.group == kind] for kind in ("STATE", "PARAMETER")}
+    inputs = {v.index: v.value for v in fmu.table.variables if v.group == "INPUT"}
     gains = fmu.stabilized.gains
     defaults = [inputs.get(k, slot.default or 0.0) for k, slot in enumerate(d.input_slots)]
     return {
@@ -74,8 +78,9 @@ def _context(fmu: Fmu, d: Description) -> dict[str, Any]:
         "clocks": clocks,
         "n_waiting": max((clock.waiting for clock in clocks), default=0),
         "methods": [f"KG_{name.upper()}" for name in fmu.methods],
-        "method": fmu.methods.index(fmu.options.method),
-        "options": list(fmu.options.solver().values()),
+        "method": fmu.methods.index(fmu.options.stepping["method"]),
+        "options": fmu.options.numbers,
+        "counts": [name for name, option in table(StepOptions).items() if option.kind is Kind.COUNT],
         "start_time": fmu.start_time,
         "starts": (
             ("y", "coordinates, speeds, states", starts["STATE"]),

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.description import ControlConstraintLabels, Description, ServoLabels
 from kanegen.codegen.methods.table import IMPLICIT
-from kanegen.errors import SolveError, brief
+from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model.control import control_limits
 from kanegen.program.catalogue import CONTROLLED_RATES
+from kanegen.run_options import ControlOptions, table
 from kanegen.solve.consistent import RunStart, consistent_controls, start_problems, with_states
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs, run_inputs, sample_times
@@ -25,22 +26,13 @@ _BISECTIONS = 40
 """Number of bisections of an interval between two points of a run; they reduce its length by 1e-12."""
 
 
-class ControlOptions(NamedTuple):
-    """The control of a run: arguments of :meth:`kanegen.Solver.integrate`."""
+_OF_LAWS: Final = tuple(name for name in table(ControlOptions) if name != "control")
+"""The options of a control law, or of samples."""
 
-    control: bool = False
-    sample_time: float | None = None
-    delay: float | None = None
-    limits: Any = None
-    y: Any = None
-    tau0: Any = None
 
-    @property
-    def are_default(self) -> bool:
-        """Whether no option was given: an open loop without samples."""
-        sampled = self.sample_time is not None or self.delay is not None
-        other = self.limits is not None or self.y is not None or self.tau0 is not None
-        return self.control is False and not sampled and not other
+def is_open(options: ControlOptions) -> bool:
+    """Whether no option of control was given: an open loop without samples."""
+    return not options["control"] and all(options.get(name) is None for name in _OF_LAWS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +131,7 @@ def check_control(functions: CompiledFunctions, options: ControlOptions, method:
     """Whether the controls are part of the state. Raises `SolveError` for options that are wrong for every start."""
     d = functions.description
     if not _is_closed(d, options, r):
-        sample_times(options.sample_time, options.delay)
+        sample_times(options["sample_time"], options["delay"])
         return False
     if d.servo is not None:
         _servo(functions, d.servo, options, r).check(method)
@@ -153,39 +145,34 @@ def check_control(functions: CompiledFunctions, options: ControlOptions, method:
 
 def _is_closed(d: Description, options: ControlOptions, r: Any) -> bool:
     """Whether the control law of the model closes the loop. Raises `SolveError` for options that contradict this."""
-    if not isinstance(options.control, bool):
-        raise SolveError(
-            f"control is {brief(options.control)}; expected True (the control law of the model closes the loop) or "
-            "False (the controls are inputs like others)"
-        )
-    if options.control and d.servo is None and d.control_constraints is None:
+    if options["control"] and d.servo is None and d.control_constraints is None:
         raise SolveError(
             f"control=True closes the loop with the control law of the model, but {d.name!r} has none: give "
             "control=kg.Servo(...) or control=kg.ControlConstraints(...) to kg.Model, or leave control=True out"
         )
     own = {"sample_time", "delay"} if r is not None else set[str]()  # they apply to r as well
-    given = ", ".join(name for name in options._fields[1:] if name not in own and getattr(options, name) is not None)
-    if given and not options.control:
-        sampled = options.sample_time is not None or options.delay is not None
+    given = ", ".join(name for name in _OF_LAWS if name not in own and options.get(name) is not None)
+    if given and not options["control"]:
+        sampled = options["sample_time"] is not None or options["delay"] is not None
         also = " or, for samples, to inputs r" if sampled else ""
         raise SolveError(
             f"{given} applies to a closed loop only{also}: give control=True as well, or leave {given} out"
         )
-    return options.control
+    return options["control"]
 
 
 def _servo(functions: CompiledFunctions, servo: ServoLabels, options: ControlOptions, r: Any) -> ClosedLoop:
     d = functions.description
     if FORMS[d.form].momenta:
         raise SolveError(f'form={d.form!r} integrates momenta, not speeds: build with form="auto" for control=True')
-    if options.tau0 is not None:
+    if options["tau0"] is not None:
         raise SolveError("tau0 is for kg.ControlConstraints only: the controls of a kg.Servo have no initial values")
-    sample_time, delay = sample_times(options.sample_time, options.delay)
+    sample_time, delay = sample_times(options["sample_time"], options["delay"])
     names = d.input_names(servo.controls)
-    limits = _limits(options.limits, servo, names)
-    if options.y is not None and not servo.free:
+    limits = _limits(options["limits"], servo, names)
+    if options["y"] is not None and not servo.free:
         raise SolveError("y was given, but Servo(y=...) of the model fixes it: leave one of them out")
-    y = 0.0 if options.y is None else numbers(options.y, "y", names)
+    y = 0.0 if options["y"] is None else numbers(options["y"], "y", names)
     hidden = d.input_layout.array(free=y)[d.input_layout.hidden_slots]
     functions.require(["control"])
     before = [np.nan if (default := d.input_slots[k].default) is None else default for k in servo.controls]
@@ -200,7 +187,7 @@ def _servo(functions: CompiledFunctions, servo: ServoLabels, options: ControlOpt
         servo.residuals,
         limits,
         hidden,
-        sampled=options.sample_time is not None,
+        sampled=options["sample_time"] is not None,
     )
 
 
@@ -240,9 +227,9 @@ def _without_jacobian(method: str) -> str:
 def _given_states(names: Sequence[str], options: ControlOptions) -> Array | None:
     """``tau0`` (n,), or None. Raises `SolveError` for options of a servo."""
     for name in ("sample_time", "delay", "limits", "y"):
-        if getattr(options, name) is not None:
+        if options.get(name) is not None:
             raise SolveError(f"{name} is for kg.Servo only: kg.ControlConstraints make the controls part of the state")
-    return None if options.tau0 is None else numbers(options.tau0, "tau0", names)
+    return None if options["tau0"] is None else numbers(options["tau0"], "tau0", names)
 
 
 def _start_of_states(functions: CompiledFunctions, given: Array | None, start: RunStart, r: Array) -> Array:

@@ -13,7 +13,7 @@ from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.solve.inputs.sources import RunInputs, Scalar, State, of_scalars, with_laws
-from kanegen.solve.values import number, positive
+from kanegen.solve.values import number
 
 
 def held(
@@ -101,17 +101,11 @@ def _unsampled(inputs: RunInputs, description: Description, rated: Collection[in
 def sample_times(sample_time: float | None, delay: float | None) -> tuple[float, float]:
     """The sample time and the delay (s) as numbers; 0: inputs are not sampled, or not delayed.
 
-    Raises `SolveError` for numbers that make no sense, and for a delay of inputs that are not sampled.
+    Raises `SolveError` for a delay of inputs that are not sampled.
     """
-    if sample_time is not None:
-        positive(sample_time, "sample_time", "a positive number of seconds")
-    if delay is None:
-        return float(sample_time or 0.0), 0.0
-    if number(delay, "delay") < 0.0:
-        raise SolveError(f"delay is {delay!r}; expected a number of seconds that is not negative")
-    if sample_time is None:
+    if sample_time is None and delay is not None:
         raise SolveError(
             f"delay is {delay!r}, but sample_time is not given: only sampled values can be delayed, because with a "
             "continuous delay the derivative of the state would depend on earlier states; give sample_time="
         )
-    return float(sample_time), float(delay)
+    return float(sample_time or 0.0), float(delay or 0.0)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Unpack, cast
 
 import numpy as np
 
 from kanegen.codegen.methods.table import IMPLICIT
 from kanegen.errors import SolveError
 from kanegen.progress import counting
+from kanegen.run_options import CommonOptions, Kind, defaults, takes
 from kanegen.solve.consistent import projection_of, start_state
 from kanegen.solve.contacts import check_run, start_modes, watched_events
-from kanegen.solve.feedback.closed_loop import ControlOptions, check_control
+from kanegen.solve.feedback.closed_loop import check_control
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.many.batch import Batching, parameters_of
 from kanegen.solve.many.lanes import on_lanes
@@ -24,20 +25,15 @@ from kanegen.solve.many.results import Ensemble, Results
 from kanegen.solve.many.single import Runs, work
 from kanegen.solve.many.threads import run_all
 from kanegen.solve.run.integrate import Integrable
-from kanegen.solve.run.options import ATOL, RTOL, STEPPING, Options, span_of
+from kanegen.solve.run.options import check_options, check_value, span_of
 from kanegen.solve.solution import IntegrationInterrupted
-from kanegen.solve.values import Variables, by_array, known_name, positive, positive_integer, state_components
-
-_OPTIONS: Final = (
-    *("step", "first_step", "max_step", "max_steps", "events", "modes"),
-    *("control", "sample_time", "delay", "limits", "y", "tau0"),
-)
-"""Further options of `integrate`, which are the same for all motions."""
+from kanegen.solve.values import Variables, by_array, known_name, positive_integer, state_components
 
 
 class Ensembles(Integrable, Batching):
     """The method of a :class:`~kanegen.Solver` that integrates many motions."""
 
+    @takes(CommonOptions)
     def integrate_many(
         self,
         t_span: tuple[float, float] | float,
@@ -47,15 +43,11 @@ class Ensembles(Integrable, Batching):
         *,
         parameters: Mapping[Any, Any] | None = None,
         s0: Any = None,
-        method: str = "dopri5",
-        rtol: Any = RTOL,
-        atol: Any = ATOL,
         t_eval: Any = None,
         reduce: Any = None,
         threads: int = 1,
         progress: bool | Callable[[int], None] = False,
-        start_tolerance: float | None = 1e-6,
-        **options: Any,
+        **options: Unpack[CommonOptions],
     ) -> Ensemble:
         """Integrate N motions over the same span, each with its own start, parameters, inputs and step sizes.
 
@@ -63,7 +55,7 @@ class Ensembles(Integrable, Batching):
 
         Parameters
         ----------
-        t_span, method, rtol, atol, start_tolerance
+        t_span
             As for :meth:`integrate`, for all motions.
         q0, u0, s0
             (N, n_q), (N, n_u), (N, n_s), or without rows: the same for all motions. Mappings by name contain numbers or
@@ -87,9 +79,8 @@ class Ensembles(Integrable, Batching):
         progress
             True: show a progress bar if it takes long; False: a line that names it, as for :meth:`integrate`. A
             function: it is called with the number of motions that are done, about every 50 ms.
-        options
-            Further options of :meth:`integrate`: ``step``, ``first_step``, ``max_step``, ``max_steps``, ``events``,
-            ``modes``, ``control``, ``sample_time``, ``delay``, ``limits``, ``y``, ``tau0``.
+        **options
+            The same for all motions, as for :meth:`integrate`: see :class:`kanegen.run_options.CommonOptions`.
 
         Returns
         -------
@@ -107,12 +98,11 @@ class Ensembles(Integrable, Batching):
             A `KeyboardInterrupt` after Ctrl-C; its ``solution`` is the :class:`~kanegen.results.Ensemble` with the
             motions that were completed.
         """
-        rtol, atol = self._tolerances(rtol, atol, options.get("control", False))
-        own = inspect.getfullargspec(self.integrate_many)
+        own = inspect.signature(self.integrate_many).parameters
         for name in options:
-            known_name(name, (*own.args[1:], *own.kwonlyargs, *_OPTIONS), "argument")
-        common = {"method": method, "rtol": rtol, "atol": atol, "start_tolerance": start_tolerance, **options}
-        number, span = positive_integer(threads, "threads"), span_of(t_span, self._start_time)
+            known_name(name, tuple(own), "argument")
+        common = cast(CommonOptions, {**defaults(CommonOptions), **self._runs.with_tolerances(options)})
+        number, span = positive_integer(threads, "threads"), span_of(t_span, self._runs.start_time)
         _check(self, common, progress)
         times = None if t_eval is None else requested_times(t_eval, *span)
         motions = read_motions(self.description, (q0, u0, s0), r, parameters)
@@ -120,23 +110,22 @@ class Ensembles(Integrable, Batching):
         if motions.parameters.is_common and motions.parameters.value:
             solver = self.with_parameters(motions.parameters.value)
         functions, varied = parameters_of(self._functions, motions.parameters.value)
-        if (problem := functions.problem(solver._state_function(), constants=not varied)) is not None:
+        if (problem := functions.problem(solver._runs.state_function(), constants=not varied)) is not None:
             raise SolveError(problem)
         self._require_usable(functions, motions, span, common)
         reduced = reduction(functions, reduce)
-        runs = Runs(solver._toward(*span), motions, span, times, reduced, common)
+        runs = Runs(solver._runs.toward(*span).solver, motions, span, times, reduced, common)
         return _integrate(runs, number, progress)
 
     def _require_usable(
-        self, functions: CompiledFunctions, motions: Motions, span: tuple[float, float], options: Mapping[str, Any]
+        self, functions: CompiledFunctions, motions: Motions, span: tuple[float, float], options: CommonOptions
     ) -> None:
         """Raise `SolveError` for inputs, control options and a start with which no motion can be integrated."""
         r = motions.r.sample
-        closing = ControlOptions(**{name: options[name] for name in ControlOptions._fields if name in options})
-        in_state = check_control(functions, closing, options["method"], r)
-        check_run(functions, watched_events(self.description, options.get("events")), span[1] < span[0], in_state)
-        if not closing.control:
-            self._run_inputs(r).require_span(*span)
+        in_state = check_control(functions, options, options["method"], r)
+        check_run(functions, watched_events(self.description, options["events"]), span[1] < span[0], in_state)
+        if not options["control"]:
+            self._runs.inputs(r).require_span(*span)
         d = self.description
         for variables, argument in zip(Variables.of(d, "0"), motions.state, strict=True):
             # Constraints can determine coordinates and speeds, but not the further states.
@@ -146,34 +135,25 @@ class Ensembles(Integrable, Batching):
             start_state(functions, self.initial, span[0], (None, None, motions.s0.sample), r, None)
 
 
-def _check(solver: Any, options: Mapping[str, Any], progress: Any) -> None:
+def _check(solver: Any, options: CommonOptions, progress: Any) -> None:
     """Raise `SolveError` for options that are wrong for all motions."""
-    events, modes = options.get("events"), options.get("modes")
-    stepping: dict[str, Any] = {name: options.get(name) for name in STEPPING if name != "t_eval"}
-    Options(
-        **stepping,
-        t_eval=None,
-        events=events,
-        modes=modes,
-        dense_output=False,
-        progress=progress,
-    ).checked()
-    components = state_components(solver.description, options.get("control", False))
+    check_options(options, options["method"])
+    check_value(Kind.PROGRESS, progress, "progress")
+    components = state_components(solver.description, options["control"])
     for name in ("rtol", "atol"):
-        if np.shape(options[name]) not in ((), (len(components),)):
-            raise SolveError(f"{name} has shape {np.shape(options[name])}; expected a number or ({len(components)},)")
-    watched_events(solver.description, events)
-    start_modes(solver.extension.module, modes)
+        shape = np.shape(cast(Any, options.get(name)))
+        if shape not in ((), (len(components),)):
+            raise SolveError(f"{name} has shape {shape}; expected a number or ({len(components)},)")
+    watched_events(solver.description, options["events"])
+    start_modes(solver.extension.module, options["modes"])
     projection_of(solver.stabilization, solver._functions)
     if options["method"] in IMPLICIT:
         solver._functions.require(("jacobian_q", "jacobian_u", "jacobian_t"))
-    if options["start_tolerance"] is not None:
-        positive(options["start_tolerance"], "start_tolerance", "a positive number, or None for no check")
 
 
 def _integrate(runs: Runs, threads: int, progress: Any) -> Ensemble:
     d, count = runs.solver.description, runs.motions.count
-    width = len(d.coordinates) + len(d.speeds) + len(d.states)
+    width = len(d.components)
     times = runs.times
     if times is None:
         times = np.array(runs.span[1:] if runs.reduction is None else ())

@@ -17,6 +17,7 @@ from kanegen.codes import Status
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Projection
+from kanegen.run_options import StepOptions, stepping, table
 from kanegen.solve.consistent import start_state
 from kanegen.solve.contacts import watched_events
 from kanegen.solve.inputs import RunInputs
@@ -29,7 +30,7 @@ from kanegen.solve.run.results import stopped_at
 from kanegen.solve.solution import Outcome
 from kanegen.solve.values import by_array, state_arrays
 
-_ON_LANES: Final = ("method", "rtol", "atol", "start_tolerance", "first_step", "max_step", "max_steps", "events")
+_ON_LANES: Final = {*table(StepOptions), "start_tolerance", "events"}
 """The options of a run that the code on lanes knows."""
 
 
@@ -67,9 +68,9 @@ def on_lanes(runs: Runs, results: Results) -> LaneWork | None:
         return None
     reduction, options = runs.reduction, runs.options
     if reduction is not None:  # the module of a part has neither contacts nor events
-        runs = replace(runs, solver=runs.solver._running(reduction.function))
+        runs = replace(runs, solver=runs.solver._runs.having(reduction.function).solver)
     solver = runs.solver
-    inputs = solver._run_inputs(runs.motions.r.sample)
+    inputs = solver._runs.inputs(runs.motions.r.sample)
     if not _is_constant(inputs, len(solver.description.inputs)):
         return None
     function, quantity = solver._rhs_name, "" if reduction is None else reduction.function
@@ -108,12 +109,8 @@ def _plan(
         quantity=quantity,
         component=-1 if reduction is None or reduction.component is None else reduction.component,
         keep=0 if reduction is None else tuple(REDUCTIONS).index(reduction.kind),
-        rtol=rtol,
-        atol=atol,
         span=runs.span,
-        first_step=options.get("first_step") or 0.0,
-        max_step=options.get("max_step") or 0.0,
-        max_steps=options.get("max_steps") or 0,
+        stepping={**stepping(runs.options), "rtol": rtol, "atol": atol},
         start_tolerance=tolerance or 0.0,
         t_eval=np.empty(0) if runs.times is None else np.ascontiguousarray(runs.times),
         at_end=runs.times is None and reduction is None,
@@ -136,7 +133,7 @@ def _is_smooth(runs: Runs) -> bool:
         method in ADAPTIVE
         and method not in IMPLICIT
         and all(value is None or value is False or name in _ON_LANES for name, value in options.items())
-        and not watched_events(d, options.get("events"))
+        and not watched_events(d, options["events"])
         and not solver.extension.module.CONTACTS
         and not isinstance(solver.stabilization, Projection)
         and not FORMS[d.form].momenta

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
+from kanegen.run_options import CommonOptions
 from kanegen.solve.many.motions import Motions
 from kanegen.solve.many.reductions import Reduction
 from kanegen.solve.many.results import Results
@@ -32,7 +33,7 @@ class Runs:
     span: tuple[float, float]
     times: Array | None
     reduction: Reduction | None
-    options: Mapping[str, Any]
+    options: CommonOptions
 
     def integrate(self, row: int, stopped: threading.Event | None = None) -> Any:
         """The solution of one motion. Raises `SolveError`, with the part that was integrated if it could start."""

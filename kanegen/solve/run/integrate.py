@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Unpack
 
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.errors import SolveError
-from kanegen.forms import FORMS
-from kanegen.model import Baumgarte, Projection
 from kanegen.progress import ProgressBar, activity
+from kanegen.run_options import RunOptions, stepping, takes
 from kanegen.solve.consistent import (
     RunStart,
     consistent_controls,
     control_constraints,
-    functions_of_constraints,
-    projection_of,
     start_state,
 )
 from kanegen.solve.contacts import start_modes
 from kanegen.solve.evaluation import Evaluation
-from kanegen.solve.feedback.closed_loop import ClosedLoop, ControlOptions, closed_loop, other_inputs
-from kanegen.solve.inputs import RunInputs, held, run_inputs, sample_times
+from kanegen.solve.feedback.closed_loop import other_inputs
 from kanegen.solve.inverse import InverseDynamics, inverse_dynamics
-from kanegen.solve.momentum import RunMomenta, state_function
-from kanegen.solve.run.options import ATOL, RTOL, Options, span_of
+from kanegen.solve.run.options import read_options, span_of
+from kanegen.solve.run.preparation import Preparation
 from kanegen.solve.run.problem import Problem, check_start, detected_events
 from kanegen.solve.run.results import RunFields, require_finished
-from kanegen.solve.solution import Solution, SolverReference
-from kanegen.solve.values import initial_time, number, positive, state_components, tolerances
+from kanegen.solve.solution import Solution
+from kanegen.solve.values import number
 
 
-def integrate(problem: Problem, start: RunStart, t1: float, options: Options) -> Solution:
+def integrate(problem: Problem, start: RunStart, t1: float, options: RunOptions) -> Solution:
     """Integrate; see :meth:`kanegen.Solver.integrate`, whose arguments these are."""
     events = detected_events(problem, start, t1, options)
     check_start(problem, start)
     module, (t0, q0, u0, s0, _) = problem.functions.module, start
-    with _progress(problem.functions.description.name, t0, t1, options.progress) as call:
+    with _progress(problem.functions.description.name, t0, t1, options["progress"]) as call:
         result = module.integrate(
             problem.function,
             problem.inputs.compiled,
@@ -49,21 +43,15 @@ def integrate(problem: Problem, start: RunStart, t1: float, options: Options) ->
             q0,
             u0 if problem.momenta is None else problem.momenta.of(t0, q0, u0),
             s0,
-            method=options.method,
-            rtol=options.rtol,
-            atol=options.atol,
-            step=options.step,
-            first_step=options.first_step,
-            max_step=options.max_step,
-            max_steps=options.max_steps,
-            t_eval=options.t_eval,
-            dense=options.dense_output,
+            **stepping(options),
+            t_eval=options["t_eval"],
+            dense=options["dense_output"],
             progress=call,
             events=events,
-            modes=start_modes(module, options.modes),
+            modes=start_modes(module, options["modes"]),
             projection=problem.projected,
             control=problem.controls,
-            instants=problem.inputs.changes.instants((t0, t1), options.rtol),
+            instants=problem.inputs.changes.instants((t0, t1), options["rtol"]),
         )
     if problem.momenta is not None:
         problem.momenta.to_speeds(result)
@@ -82,6 +70,7 @@ def _progress(name: str, t0: float, t1: float, progress: Any) -> AbstractContext
 class Integrable(Evaluation):
     """The methods of :class:`~kanegen.Solver` that compute motions; their loops are compiled."""
 
+    @takes(RunOptions)
     def integrate(
         self,
         t_span: tuple[float, float] | float,
@@ -90,25 +79,7 @@ class Integrable(Evaluation):
         r: Any = None,
         *,
         s0: Any = None,
-        method: str = "dopri5",
-        rtol: Any = RTOL,
-        atol: Any = ATOL,
-        step: float | None = None,
-        first_step: float | None = None,
-        max_step: float | None = None,
-        max_steps: int | None = None,
-        t_eval: Any = None,
-        events: Any = None,
-        modes: Mapping[str, str] | None = None,
-        dense_output: bool = True,
-        progress: bool | Callable[[float], None] = False,
-        start_tolerance: float | None = 1e-6,
-        control: bool = False,
-        sample_time: float | None = None,
-        delay: float | None = None,
-        limits: Any = None,
-        y: Any = None,
-        tau0: Any = None,
+        **options: Unpack[RunOptions],
     ) -> Solution:
         """Integrate the motion from ``t0`` to ``t1`` (``t_span``, s; backwards when ``t1 < t0``) in compiled code.
 
@@ -126,53 +97,8 @@ class Integrable(Evaluation):
         s0
             States at ``t0`` of a model with states, (n_s,), or a mapping from their names or symbols to values; others
             are those of ``initial``.
-        method
-            ``"dopri5"`` (Dormand and Prince 1980, order 5(4)), ``"dop853"`` (Hairer, Norsett and Wanner 1993, order
-            8(5,3)), ``"verner9"`` (Verner 2010, order 9(8)) and, for stiff equations, ``"rodas"`` (order 4(3), needs
-            the Jacobians or, with closed contacts, differences) choose their steps; ``"rk4"`` and ``"kutta_merson"``
-            have a fixed ``step``.
-        rtol, atol
-            Relative and absolute tolerance of the local error, for adaptive methods: a number, an array
-            (n_q + n_u + n_s,), or a mapping from names, ``{"x": 1e-6}``, which leaves the default for the others.
-        step, first_step, max_step
-            Step sizes in s: the fixed step of rk4 and kutta_merson; the first and the largest step of adaptive methods.
-        max_steps
-            Largest number of accepted steps; None for no limit.
-        t_eval
-            Times within the span, sorted in its direction, at which the solution is stored; None: every step. The
-            solution has no times after a terminal event.
-        events
-            Names of the model's events to detect; None: all, ``()``: none. Contacts are always detected.
-        modes
-            Modes of contacts at the start, ``{"floor": "slip"}``, if several are consistent with the state
-            (:data:`.MODES`); a mode that is not consistent is replaced. None: the modes must be unique.
-        dense_output
-            Store what ``solution(t)`` needs: k (n_q + n_u) numbers per step, k = 4 to 9; dop853 then needs three more
-            evaluations per step, and verner9 four.
-        progress
-            True: show a progress bar in long runs; False: a line that names runs of more than a second, in terminals
-            and notebooks. A function: it is called with the time about every 20 ms.
-        start_tolerance
-            Largest violation of the constraints at the start (:func:`kanegen.solve.consistent.violations`); None: not
-            checked.
-        control
-            False: the controls are ordinary inputs. True: the control law of the model closes the loop; the
-            servo-constraints of a ``Servo`` determine the controls, ``ControlConstraints`` make them part of the state.
-            ``r`` is then a mapping with the other inputs. See docs/control.md.
-        sample_time
-            The inputs ``r``, or with ``control=True`` the controls of a servo, are computed at multiples of this time
-            (s) after ``t0``, once each and in order, and held in between. None: they are computed continuously.
-        delay
-            Time (s) from a sample until its values act; needs ``sample_time``. Before the first values act, an input
-            has its default or, without one, the value of the first sample.
-        limits
-            Servo: for each control its largest magnitude, ``(lowest, highest)`` or None, in a sequence or a mapping by
-            name; None: those of the model. ``saturation`` and ``warnings`` of ``solution.control`` show their effect.
-        y
-            Servo: free vector, a number or (n_tau,), if the model does not fix it; None: zero.
-        tau0
-            Control constraints: initial controls (and rates) of the state, (n,) in the order of
-            ``description.control_constraints.states``. None: consistent controls of least norm.
+        **options
+            See :class:`kanegen.run_options.RunOptions`.
 
         Returns
         -------
@@ -186,89 +112,26 @@ class Integrable(Evaluation):
             For wrong arguments, values of contact laws out of range, an inconsistent start or one with missing values,
             which are named, and for spans backwards in time with impacts, friction or latches.
         IntegrationError
-            A `SolveError` if the end cannot be reached (step size too small, ``max_steps``, values that are not
+            A `SolveError` if the end cannot be reached (step size too small, too many steps, values that are not
             finite, a singular matrix, an exception in a Python input, no consistent contact modes, chattering, a gap
             that is violated at the start). It names the contact or event; its
             ``solution`` holds the part that was integrated, with the status.
         IntegrationInterrupted
             A `KeyboardInterrupt` with the same ``solution``; a `KeyboardInterrupt` before the run has begun has none.
         """
-        rtol, atol = self._tolerances(rtol, atol, control)
-        stepping = (method, rtol, atol, step, first_step, max_step, max_steps, t_eval)
-        options = Options(*stepping, events, modes, dense_output, progress).checked()
-        t0, t1 = span_of(t_span, self._start_time)
-        if start_tolerance is not None:
-            positive(start_tolerance, "start_tolerance", "a positive number, or None for no check")
-        closing = ControlOptions(control, sample_time, delay, limits, y, tau0)
-        r = self._read_once(closing, r)
-        q0, u0, s0 = start_state(self._functions, self.initial, t0, (q0, u0, s0), r, start_tolerance)
-        start = RunStart(t0, q0, u0, s0, start_tolerance)
-        return integrate(self._toward(t0, t1)._running()._problem(closing, start, r), start, t1, options)
+        runs = self._runs
+        complete = read_options(runs.with_tolerances(options))
+        t0, t1 = span_of(t_span, runs.start_time)
+        tolerance = complete["start_tolerance"]
+        r = runs.read_once(complete, r)
+        q0, u0, s0 = start_state(self._functions, self.initial, t0, (q0, u0, s0), r, tolerance)
+        start = RunStart(t0, q0, u0, s0, tolerance)
+        problem = runs.toward(t0, t1).having().problem(complete, start, r)
+        return integrate(problem, start, t1, complete)
 
     @cached_property
-    def _start_time(self) -> float | None:
-        return initial_time(self.description, self.initial)
-
-    def _toward(self, t0: float, t1: float) -> Integrable:
-        """The solver whose stabilization acts in the direction of a run from ``t0`` to ``t1``."""
-        given = self.stabilization
-        turned = isinstance(given, Baumgarte) and t0 != t1 and given.backward != (t1 < t0)
-        return self._turned if turned else self
-
-    @cached_property
-    def _turned(self) -> Integrable:
-        """The solver with the stabilization of the other direction of time."""
-        stabilization, make = cast(Baumgarte, self.stabilization), cast(Callable[..., Integrable], type(self))
-        turned = stabilization.toward(not stabilization.backward)
-        return make(self.extension, self.description, self.parameters, turned, self.initial, self.model)
-
-    def _running(self, *others: str) -> Integrable:
-        """The solver, or one whose module also has ``others`` and the functions of a projection that were left out."""
-        if others not in self._runners:
-            self._runners[others] = self._with_functions(others)
-        return self._runners[others]
-
-    @cached_property
-    def _runners(self) -> dict[tuple[str, ...], Integrable]:
-        return {}
-
-    def _with_functions(self, others: tuple[str, ...]) -> Integrable:
-        d, projected = self.description, isinstance(self.stabilization, Projection)
-        needed = [*others, *(["Q", *functions_of_constraints(d)] if projected else [])]
-        if not any(name in d.deferred for name in needed):
-            return self
-        needed += [*self._functions.in_run(self._state_function()), *(["residuals"] if d.constraints.levels else [])]
-        functions, make = self._functions.having(*needed), cast(Callable[..., Integrable], type(self))
-        values = functions.description, self.parameters, self.stabilization, self.initial, self.model
-        solver = make(functions.extension, *values)
-        solver.__dict__["_reference"] = self._reference
-        return solver
-
-    @cached_property
-    def _reference(self) -> SolverReference:
-        return SolverReference(self)
-
-    def _problem(self, control: ControlOptions, start: RunStart, r: Any) -> Problem:
-        """What a run with these options and inputs integrates."""
-        if r is None and control.are_default and not self.description.laws:
-            return self._default_problem
-        loop = closed_loop(self._functions, control, start, r)
-        inputs = self._open_inputs(control, start, r) if loop is None else loop.inputs
-        return self._problem_with(inputs, r, control, loop)
-
-    @cached_property
-    def _default_problem(self) -> Problem:
-        """The problem of runs without ``r`` and control, made once: that takes as long as a short run."""
-        return self._problem_with(self._run_inputs(None), None, ControlOptions(), None)
-
-    def _problem_with(self, inputs: RunInputs, r: Any, control: ControlOptions, loop: ClosedLoop | None) -> Problem:
-        functions, projection, momenta = self._functions, projection_of(self.stabilization, self._functions), None
-        functions.require(functions.in_run())
-        function = functions.get((loop and loop.right_hand_side) or self._state_function())
-        if loop is None and FORMS[self.description.form].momenta:
-            momenta = RunMomenta(functions, r, self._inputs_needed())
-        parts = projection, momenta, loop, control, self._reference
-        return Problem(functions, function, inputs, *parts)
+    def _runs(self) -> Preparation:
+        return Preparation(self)
 
     def consistent_controls(
         self, t: float, q: Any, u: Any, tau: Any = None, r: Any = None, *, tolerance: float = 1e-12
@@ -338,7 +201,7 @@ class Integrable(Evaluation):
         values = self.parameters, self.initial
         return inverse_dynamics(self._functions, values, path, times, r, q0, path_tolerance)
 
-    def switching_times(self, t_span: tuple[float, float] | float, r: Any = None, *, rtol: float = RTOL) -> Array:
+    def switching_times(self, t_span: tuple[float, float] | float, r: Any = None, *, rtol: float = 1e-8) -> Array:
         """Compute the times (n,) at which what is known in time jumps or has a kink, in the direction of ``t_span``.
 
         :meth:`integrate` ends steps there. An integrator of other software does not know that a force begins, and may
@@ -357,9 +220,9 @@ class Integrable(Evaluation):
         SolveError
             For wrong arguments, and where a function of time that switches something has no value.
         """
-        t0, t1 = span_of(t_span, self._start_time)
+        t0, t1 = span_of(t_span, self._runs.start_time)
         own = self.extension.module.switching_times(self._functions.prepared, t0, t1)
-        of_inputs = None if r is None else self._run_inputs(r).changes.instants((t0, t1), rtol)
+        of_inputs = None if r is None else self._runs.inputs(r).changes.instants((t0, t1), rtol)
         if of_inputs is None:
             return own
         times: Array = np.union1d(own, of_inputs)
@@ -376,46 +239,5 @@ class Integrable(Evaluation):
         from scipy import LowLevelCallable
 
         function = self._functions.get(self._rhs_name)
-        inputs = self._run_inputs(r)
+        inputs = self._runs.inputs(r)
         return LowLevelCallable(function.low_level(inputs.compiled, inputs.controls))
-
-    def _run_inputs(self, r: Any) -> RunInputs:
-        """The inputs ``r`` of a run; inputs that no function of the run reads need no value."""
-        functions = self._functions
-        return run_inputs(functions.module, self.description, r, self._inputs_needed(), functions.law_values)
-
-    def _tolerances(self, rtol: Any, atol: Any, control: bool) -> tuple[Any, Any]:
-        if type(rtol) is type(atol) is float:
-            return rtol, atol  # names cost more time than the checks of numbers
-        names = state_components(self.description, control)
-        return tolerances(rtol, "rtol", RTOL, names), tolerances(atol, "atol", ATOL, names)
-
-    def _read_once(self, control: ControlOptions, r: Any) -> Any:
-        """``r``, or the inputs that it describes: a callable that is sampled is called once at the start of a run."""
-        is_sampled = control.sample_time is not None and r is not None and control.control is False
-        return self._run_inputs(r) if is_sampled else r
-
-    def _open_inputs(self, control: ControlOptions, start: RunStart, r: Any) -> RunInputs:
-        """The inputs of a run without the control law of the model, held between samples if a sample time is given."""
-        d, inputs = self.description, self._run_inputs(r)
-        times = sample_times(control.sample_time, control.delay)
-        if not (inputs.of_state or times[0]):
-            return inputs
-        if FORMS[d.form].momenta:
-            what = "sampled inputs are" if times[0] else "an r of (t, q, u) is"
-            raise SolveError(
-                f"{what} not available with form={d.form!r}, which integrates momenta, not speeds: build with "
-                'form="auto"'
-            )
-        if not times[0]:
-            return inputs
-        q, u = self.extension.module.checked_state(*start[:3])
-        return held(self.extension.module, d, inputs, times, (start.t, (q, u, start.s)), self._inputs_needed())
-
-    def _state_function(self) -> str:
-        return state_function(self.description.form, self._rhs_name)
-
-    def _inputs_needed(self) -> frozenset[int]:
-        """Indices of the inputs that a run reads."""
-        functions = self._functions
-        return functions.inputs_read(functions.in_run(self._state_function(), "residuals"))

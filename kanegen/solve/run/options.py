@@ -1,77 +1,120 @@
-"""The options of a run and its span: arguments of `integrate`, with their checks."""
+"""The options of a run and its span: checks of the arguments of `integrate`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, cast
 
 import numpy as np
 
-from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
+from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, NAMES
 from kanegen.errors import SolveError, brief
+from kanegen.run_options import Kind, RunOptions, defaults, table
 from kanegen.solve.values import flag, number, positive
 
 
-class Options(NamedTuple):
-    """How to integrate: arguments of :meth:`kanegen.Solver.integrate`."""
+def read_options(given: RunOptions) -> RunOptions:
+    """All options of a run: those that are ``given``, and defaults.
 
-    method: str
-    rtol: Any
-    atol: Any
-    step: float | None
-    first_step: float | None
-    max_step: float | None
-    max_steps: int | None
-    t_eval: Any
-    events: Any
-    modes: Mapping[str, str] | None
-    dense_output: bool
-    progress: bool | Callable[[float], None]
-
-    def checked(self) -> Options:
-        """These options. Raises `SolveError` for step options that contradict the method, and for invalid values."""
-        if not isinstance(self.method, str) or self.method not in FIXED_STEP + ADAPTIVE:
-            raise SolveError(
-                f"method is {brief(self.method)}; expected {', '.join(FIXED_STEP)} (fixed step) or "
-                f"{', '.join(ADAPTIVE)} (adaptive)"
-            )
-        fixed = self.method in FIXED_STEP
-        if fixed and self.step is None:
-            raise SolveError(f"{self.method} has a fixed step: give step= (seconds), or use {' or '.join(ADAPTIVE)}")
-        if not (self.step is self.first_step is self.max_step is None):
-            self._check_steps(fixed)
-        steps = self.max_steps
-        whole = isinstance(steps, (int, np.integer)) and not isinstance(steps, bool)
-        if steps is not None and not (whole and 1 <= steps <= _MOST_STEPS):
-            raise SolveError(f"max_steps is {brief(steps)}; expected an integer from 1 to 2**63 - 1, or None")
-        flag(self.dense_output, "dense_output")
-        if not (isinstance(self.progress, (bool, np.bool_)) or callable(self.progress)):
-            raise SolveError(f"progress is {brief(self.progress)}; expected True, False or a function")
-        _check_tolerance(self.rtol, "rtol", zero=False)
-        _check_tolerance(self.atol, "atol", zero=True)
-        return self
-
-    def _check_steps(self, fixed: bool) -> None:
-        for name in ("first_step", "max_step") if fixed else ("step",):
-            if getattr(self, name) is not None:
-                advice = "leave it out" if fixed else "give first_step, max_step or tolerances, or use rk4"
-                kind = "has a fixed step" if fixed else "chooses its steps"
-                raise SolveError(f"{self.method} {kind} and accepts no {name}: {advice}")
-        for name in ("step", "first_step", "max_step"):
-            value = getattr(self, name)
-            if value is not None:
-                positive(value, name, "a positive number of seconds")
+    Raises `SolveError` for values that are invalid or contradict the method, `TypeError` for unknown names.
+    """
+    options = cast(RunOptions, {**_DEFAULTS, **given})
+    if len(options) != len(_DEFAULTS):
+        unknown = next(name for name in given if name not in _DEFAULTS)
+        raise TypeError(f"integrate() got an unexpected keyword argument {unknown!r}")
+    check_options(given, options["method"])
+    return options
 
 
-RTOL: Final = 1e-8
-ATOL: Final = 1e-10
-STEPPING: Final = Options._fields[: Options._fields.index("events")]
-"""The options of the steps and of what is stored, which the compiled integrator reads."""
+def check_options(given: Mapping[str, Any], method: Any) -> None:
+    """Raise `SolveError` for options that are invalid or contradict the method."""
+    _check_method(method, "method")
+    own, other = ("fixed", "adaptive") if method in FIXED_STEP else ("adaptive", "fixed")
+    if own == "fixed" and given.get("step") is None:
+        raise SolveError(f"{method} has a fixed step: give step= (seconds), or use {' or '.join(ADAPTIVE)}")
+    for name, value in given.items():
+        option = _TABLE[name]
+        if value is option.default:
+            continue
+        if option.methods == other and value is not None:
+            adaptive = ", ".join(name for name, known in _TABLE.items() if known.methods == "adaptive")
+            advice = "leave it out" if own == "fixed" else f"give {adaptive} or tolerances, or use rk4"
+            kind = "has a fixed step" if own == "fixed" else "chooses its steps"
+            raise SolveError(f"{method} {kind} and accepts no {name}: {advice}")
+        check_value(option.kind, value, name)
 
 
-_MOST_STEPS: Final = 2**63 - 1
-"""The compiled integrator counts steps with 64 bits."""
+def check_value(kind: Kind, value: Any, name: str) -> None:
+    """Raise `SolveError` for a value that an option of this kind cannot have; some are checked where they are read."""
+    check = _CHECKS.get(kind)
+    if check is not None:
+        check(value, name)
+
+
+def _check_method(value: Any, name: str) -> None:
+    if not isinstance(value, str) or value not in NAMES:
+        raise SolveError(
+            f"{name} is {brief(value)}; expected {', '.join(FIXED_STEP)} (fixed step) or {', '.join(ADAPTIVE)} "
+            "(adaptive)"
+        )
+
+
+def _check_seconds(value: Any, name: str) -> None:
+    if value is not None:
+        positive(value, name, "a positive number of seconds")
+
+
+def _check_delay(value: Any, name: str) -> None:
+    if value is not None and number(value, name) < 0.0:
+        raise SolveError(f"{name} is {value!r}; expected a number of seconds that is not negative")
+
+
+def _check_positive(value: Any, name: str) -> None:
+    if value is not None:
+        positive(value, name, "a positive number, or None for no check")
+
+
+def _check_count(value: Any, name: str) -> None:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if value is not None and not (whole and 1 <= value <= _MOST):
+        raise SolveError(f"{name} is {brief(value)}; expected an integer from 1 to 2**63 - 1, or None")
+
+
+def _check_progress(value: Any, name: str) -> None:
+    if not (isinstance(value, (bool, np.bool_)) or callable(value)):
+        raise SolveError(f"{name} is {brief(value)}; expected True, False or a function")
+
+
+def _check_tolerance(value: Any, name: str) -> None:
+    if isinstance(value, float) and 0.0 < value < math.inf:
+        return  # the usual case, without the time that NumPy takes
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        array = np.array(np.nan)
+    zero = name == "atol"
+    if not (np.isfinite(array).all() and ((array >= 0.0) if zero else (array > 0.0)).all()):
+        raise SolveError(
+            f"{name} is {brief(value)}; expected finite numbers that are {'not negative' if zero else 'positive'}"
+        )
+
+
+_MOST: Final = 2**63 - 1
+"""The compiled integrator counts with 64 bits."""
+
+_TABLE: Final = table(RunOptions)
+_DEFAULTS: Final = defaults(RunOptions)
+_CHECKS: Final[Mapping[Kind, Callable[[Any, str], Any]]] = {
+    Kind.METHOD: _check_method,
+    Kind.SECONDS: _check_seconds,
+    Kind.DELAY: _check_delay,
+    Kind.POSITIVE: _check_positive,
+    Kind.FLAG: flag,
+    Kind.COUNT: _check_count,
+    Kind.TOLERANCE: _check_tolerance,
+    Kind.PROGRESS: _check_progress,
+}
 
 
 def span_of(t_span: Any, start: float | None) -> tuple[float, float]:
@@ -91,16 +134,3 @@ def span_of(t_span: Any, start: float | None) -> tuple[float, float]:
     if not math.isfinite(last - first):
         raise SolveError(f"t_span is {t_span!r}; its length exceeds the largest floating-point number")
     return first, last
-
-
-def _check_tolerance(value: Any, name: str, zero: bool) -> None:
-    if isinstance(value, float) and 0.0 < value < math.inf:
-        return  # the usual case, without the time that NumPy takes
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        array = np.array(np.nan)
-    if not (np.isfinite(array).all() and ((array >= 0.0) if zero else (array > 0.0)).all()):
-        raise SolveError(
-            f"{name} is {brief(value)}; expected finite numbers that are {'not negative' if zero else 'positive'}"
-        )

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Projection
+from kanegen.run_options import RunOptions
 from kanegen.solve.consistent import RunStart, violations
 from kanegen.solve.contacts import check_contact_values, check_run, watched_events
-from kanegen.solve.feedback.closed_loop import ClosedLoop, ControlOptions
+from kanegen.solve.feedback.closed_loop import ClosedLoop
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs
 from kanegen.solve.momentum import RunMomenta
-from kanegen.solve.run.options import Options
 from kanegen.solve.solution import SolverReference
 from kanegen.solve.values import integral_function, listed
 
@@ -22,8 +22,7 @@ class Problem(NamedTuple):
     """What is integrated in a run of a model; runs that differ in the start and the options only share it.
 
     ``function`` is the right-hand side. With ``momenta`` the state is (q, mom), and ``function`` belongs to a momentum
-    form. ``loop`` provides the controls of a closed loop, whose options are ``control``. ``solver`` evaluates
-    quantities along the motion.
+    form. ``loop`` provides the controls of a closed loop. ``solver`` evaluates quantities along the motion.
     """
 
     functions: CompiledFunctions
@@ -32,7 +31,6 @@ class Problem(NamedTuple):
     projection: Projection | None
     momenta: RunMomenta | None
     loop: ClosedLoop | None
-    control: ControlOptions
     solver: SolverReference
 
     def inputs_at(self, t: float, q: Any, u: Any, s: Any) -> Any:
@@ -61,12 +59,12 @@ class Problem(NamedTuple):
         return self.inputs.controls if self.loop is None else (*self.inputs.controls, self.loop.compiled)
 
 
-def detected_events(problem: Problem, start: RunStart, t1: float, options: Options) -> tuple[int, ...]:
+def detected_events(problem: Problem, start: RunStart, t1: float, options: RunOptions) -> tuple[int, ...]:
     """Indices of the events to detect. Raises `SolveError` for events and spans that cannot be integrated."""
     functions, loop, laws = problem.functions, problem.loop, problem.inputs.laws
-    events = watched_events(functions.description, options.events)
+    events = watched_events(functions.description, options["events"])
     if loop is not None:
-        loop.check(options.method)
+        loop.check(options["method"])
     if laws is not None:
         events = (*events, *laws.switches())
     check_run(functions, events, t1 < start.t, loop is not None and loop.law is None)

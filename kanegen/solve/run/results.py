@@ -9,8 +9,8 @@ from kanegen.arrays import Array
 from kanegen.backends.protocol import Evaluator
 from kanegen.codes import Status
 from kanegen.errors import SolveError
+from kanegen.run_options import RunOptions
 from kanegen.solve.contacts import hybrid_records
-from kanegen.solve.run.options import Options
 from kanegen.solve.run.problem import Problem
 from kanegen.solve.run.tables import left_table
 from kanegen.solve.solution import (
@@ -36,7 +36,7 @@ class RunFields:
     ``result`` is that of the compiled integrator for ``problem``.
     """
 
-    def __init__(self, problem: Problem, span: tuple[float, float], options: Options, result: Any) -> None:
+    def __init__(self, problem: Problem, span: tuple[float, float], options: RunOptions, result: Any) -> None:
         self._problem, self._span, self._options, self._result = problem, span, options, result
         self.t, self.q, self.u, self.s = result.t, result.q, result.u, result.s
         self.reference = problem.solver
@@ -92,8 +92,7 @@ class RunFields:
     @property
     def run(self) -> RunRecord:
         problem, solver = self._problem, self._problem.solver.get()
-        options = self._options._asdict() | problem.control._asdict()
-        del options["t_eval"], options["progress"]
+        options = {name: value for name, value in self._options.items() if name not in ("t_eval", "progress")}
         given = {"t_span": self._span, "stabilization": solver.stabilization, **options}
         return RunRecord.of(solver, problem.held, given)
 

@@ -1,0 +1,1 @@
+"""The comparison with other packages, which ``make bench-peers`` runs; it is no part of the installed package."""

@@ -1,1 +1,0 @@
-"""Peers that are packages of their own: `kanegen bench --peers`."""
