@@ -93,7 +93,8 @@ class Interface:
     """Everything that the templates know about a model.
 
     ``rhs`` is the right-hand side of the steps; ``evaluations`` are the other functions but outputs; ``n_work``: the
-    largest scratch memory of a function; ``hidden``: values of r after the inputs, of which the states are the last.
+    largest scratch memory of a function; ``rows``: labels of the contact rows; ``n_free``: length of the free vector of
+    servo-constraints.
     """
 
     coordinates: tuple[Variable, ...]
@@ -106,7 +107,8 @@ class Interface:
     rhs: Evaluation
     evaluations: tuple[Evaluation, ...]
     outputs: tuple[Output, ...]
-    n_hidden: int
+    rows: tuple[str, ...]
+    n_free: int
     n_prepared: int
     n_gains: int
     n_work: int
@@ -174,7 +176,8 @@ def interface_of(
         rhs=rhs,
         evaluations=tuple(plain),
         outputs=tuple(outputs),
-        n_hidden=len(symbols.hidden),
+        rows=symbols.multipliers,
+        n_free=len(symbols.free),
         n_prepared=len(symbols.parameters) + len(symbols.gains) + len(program.constants),
         n_gains=len(symbols.gains),
         n_work=max((entry.work for entry in entries), default=0),

@@ -23,9 +23,8 @@ cdef extern from "module_runtime.h" nogil:
         const kg_assembly *a
         kg_assembly_work_arrays *w
         const double *p
-        const double *r
         const double *target
-        double t
+        kg_point at
     ctypedef struct kg_assembly_state:
         double *q
         double *qdot
@@ -141,9 +140,9 @@ cdef class Assembly:
 
     cdef int point(self, kg_assembly_time *x, Run run, double t, const double *target) except -1:
         """Describe one time of the path."""
-        x.a, x.w, x.p, x.r, x.target, x.t = (
-            &self.model, &self.arrays, (<Prepared>self.prepared).values, run.evaluation.r, target, t
-        )
+        x.a, x.w, x.p, x.target = &self.model, &self.arrays, (<Prepared>self.prepared).values, target
+        x.at = run.evaluation.at
+        x.at.t = t
         if _fill(&run.evaluation.source, t, NULL, 0, run.evaluation.r) == STATUS_PYTHON:
             raise run.error
         return 0

@@ -49,8 +49,15 @@ cdef extern from "module_steppers.h" nogil:
         KG_LAW_RESTITUTION
         KG_LAW_LATCH
         KG_LAW_LOAD
-    ctypedef int (*kg_evaluate)(double, const double *, const double *, const double *, const double *, double *,
-                                double *) noexcept nogil
+    ctypedef struct kg_point:
+        double t
+        const double *q
+        const double *u
+        const double *s
+        const double *r
+        const double *forces
+        const double *free
+    ctypedef int (*kg_evaluate)(const kg_point *, const double *, double *, double *) noexcept nogil
     ctypedef struct kg_function:
         const char *name
         int rows
@@ -85,19 +92,21 @@ cdef extern from "module_steppers.h" nogil:
         const char *digest
         int n_q
         int n_u
+        int n_s
         int n_r
         int n_p
         int n_g
         int n_prepared
         const char *const *coordinates
         const char *const *speeds
+        const char *const *states
         const char *const *inputs
         const char *const *parameters
         void (*prepare)(double *) noexcept nogil
         int n_functions
         const kg_function *functions
-        int n_hidden
         int n_rows
+        int n_free
         int n_contacts
         const kg_contact_info *contacts
         int n_events
@@ -106,7 +115,6 @@ cdef extern from "module_steppers.h" nogil:
         const kg_table_info *tables
         const int *angles
     const kg_model *kg_get_model()
-    int kg_count_states(const kg_model *)
 
     ctypedef struct kg_ode:
         int n
@@ -179,10 +187,9 @@ cdef extern from "module_steppers.h" nogil:
     void kg_module_dense_evaluate(int, int, const double *, double, double, double, double *)
     const char *kg_module_status_message(int)
     bint kg_module_all_finite(int, const double *)
-    int kg_module_evaluate(const kg_function *, double, const double *, const double *, const double *, const double *,
-                           double *, double *, int)
-    int kg_module_residual_units(const kg_function *, int, int, double, const double *, const double *, const double *,
-                                 const double *, double *, double *, double *, double *)
+    int kg_module_evaluate(const kg_function *, const kg_point *, const double *, double *, double *, int)
+    int kg_module_residual_units(const kg_function *, int, int, const kg_point *, const double *, double *, double *,
+                                 double *, double *)
     enum:
         KG_ROW_ARGUMENTS
     ctypedef struct kg_rows:
@@ -194,7 +201,7 @@ cdef extern from "module_steppers.h" nogil:
         const double *r
         const double *s
         Py_ssize_t count, next_t, next_q, next_u, next_r, next_s
-        int n_q, n_u, n_r, n_out, first_state
+        int n_q, n_u, n_r, n_out, first_multiplier, first_free, first_state
         double *inputs
         double *work
         double *out

@@ -14,7 +14,8 @@ cdef extern from "module_runtime.h" nogil:
         kg_stepper *stepper
         kg_ode plain
         double *r
-        int (*inputs)(void *, double, const double *, const double *, double *) noexcept nogil
+        const double *free
+        int (*inputs)(void *, const kg_point *, double *) noexcept nogil
         int (*accept)(void *, int) noexcept nogil
         int (*record)(void *, const kg_record *) noexcept nogil
         void *host
@@ -41,8 +42,8 @@ IRREVERSIBLE_EVENTS = tuple([
 ])
 
 
-cdef int _hybrid_inputs(void *host, double t, const double *q, const double *u, double *r) noexcept nogil:
-    return _inputs_at((<RunHost *>host).evaluation, t, q)  # u follows q
+cdef int _hybrid_inputs(void *host, const kg_point *at, double *r) noexcept nogil:
+    return _inputs_at((<RunHost *>host).evaluation, at.t, at.q)  # u and s follow q
 
 
 cdef int _hybrid_record(void *host, const kg_record *record) noexcept nogil:
@@ -114,8 +115,9 @@ cdef class HybridRun(Run):
         cdef kg_hybrid *h = &self.hybrid
         cdef int status
         self.host.hybrid, self.run.begin_phase = h, _begin_phase
-        h.model, h.p, h.stepper, h.plain, h.r = MODEL, self.evaluation.p, &self.stepper, self.ode, self.evaluation.r
-        if self.inputs.kind != INPUT_CONSTANT or self.controls or N_S:
+        h.model, h.p, h.stepper, h.plain = MODEL, self.evaluation.p, &self.stepper, self.ode
+        h.r, h.free = self.evaluation.r, self.evaluation.at.free
+        if self.inputs.kind != INPUT_CONSTANT or self.controls:
             h.inputs = _hybrid_inputs
         h.accept, h.record, h.host = self.run.accept, _hybrid_record, &self.host
         h.watched = <int *>PyArray_DATA(<PyArrayObject *>self.watched)

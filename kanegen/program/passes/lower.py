@@ -19,7 +19,7 @@ GATHERED = {"sin": "sine", "cos": "cosine"}
 FEWEST_GATHERED = 2
 """Number of sines and cosines from which they are gathered: those of one angle share its reduction."""
 
-ARGUMENTS = frozenset({"t", "q", "u", "r", "p", "g"})
+ARGUMENTS = frozenset({"t", "q", "u", "s", "r", "forces", "free", "p", "g"})
 """Arrays that are arguments of a function."""
 
 _ALWAYS_DEFINED: Final = frozenset(
@@ -167,19 +167,18 @@ def _gathered_angles(order: Sequence[Node], positions: Mapping[int, int]) -> dic
 class Reads(NamedTuple):
     """The values that a function reads directly, through the constants of ``prepare``, or in functions it calls.
 
-    Indices of the parameters, of the user's inputs, and of the constants that are undefined for some parameters, for
-    example a quotient by a mass that can be zero.
+    Indices of the parameters, of the user's inputs, of the states, and of the constants that are undefined for some
+    parameters, for example a quotient by a mass that can be zero.
     """
 
     parameters: tuple[int, ...]
     inputs: tuple[int, ...]
+    states: tuple[int, ...]
     fallible: tuple[int, ...]
 
 
 def reads(program: Program) -> dict[str, Reads]:
     """Return the values that every listed function reads; a call needs no other parameters and inputs."""
-    symbols = program.symbols
-    n_r, first_state = len(symbols.inputs), len(symbols.inputs) + len(symbols.hidden) - len(symbols.states)
     needed = [list(reachable([node])) for node in program.constants]
     of_constants = [{n.payload[1] for n in nodes if n.op == "input" and n.payload[0] == "p"} for nodes in needed]
     fallible = {k for k, nodes in enumerate(needed) if any(node.op not in _ALWAYS_DEFINED for node in nodes)}
@@ -190,8 +189,8 @@ def reads(program: Program) -> dict[str, Reads]:
             elements = {value.payload for order in values for value in order if value.op == "input"}
             constants = {k for array, k in elements if array == "c"}
             p = {i for array, i in elements if array == "p"}.union(*(of_constants[k] for k in constants))
-            r = {i for array, i in elements if array == "r" and (i < n_r or i >= first_state)}
-            result[function.name] = Reads(*(tuple(sorted(indices)) for indices in (p, r, constants & fallible)))
+            r, s = ({i for array, i in elements if array == name} for name in ("r", "s"))
+            result[function.name] = Reads(*(tuple(sorted(indices)) for indices in (p, r, s, constants & fallible)))
     return result
 
 
