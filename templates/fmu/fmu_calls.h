@@ -74,11 +74,12 @@ static inline const char *fmu_culprit(const fmu_data *d) {
 
 /* The table that an outcome is about, and in *x its argument at the present state; NULL: it is not known. */
 static inline const kg_table_info *fmu_table(fmu_data *d, kg_real *x) {
+  const kg_point at = kg_host_point(&d->host, d->t, d->y);
   int found;
-  if (kg_host_inputs(&d->host, d->t, d->y) < 0) {
+  if (kg_feedback_inputs(&d->host.feedback, &at) < 0) {
     return NULL;
   }
-  found = kg_outside_table(d->model, d->t, d->y, d->y + d->model->n_q, d->r, d->p, d->work, d->jacobian);
+  found = kg_outside_table(d->model, &at, d->p, d->work, d->jacobian);
   if (found < 0) {
     return NULL;
   }
@@ -224,10 +225,11 @@ static inline int fmu_setup(fmu_instance *instance, int has_tolerance, kg_real t
 /* The first constraint that the start violates by more than `allowed` of its unit, its residual being d->jacobian[i]; or
  * the number of constraints. A negative status is written to `status`. */
 static inline int fmu_violated(fmu_data *d, const kg_function *residuals, kg_real allowed, int *status) {
-  const int n_q = d->model->n_q, n_u = d->model->n_u, m = residuals->rows;
+  const int m = residuals->rows;
+  const kg_point at = kg_host_point(&d->host, d->t, d->y);
   kg_real *units = d->jacobian + m, *beside = units + m;
-  *status = kg_residual_units(residuals, n_q, n_u, d->t, d->y, d->y + n_q, d->r, d->p, d->work, d->jacobian, units,
-                              d->state, beside);
+  *status = kg_residual_units(residuals, d->model->n_q, d->model->n_u, &at, d->p, d->work, d->jacobian, units, d->state,
+                              beside);
   for (int i = 0; i < m && *status >= 0; ++i) {
     if (!(KG_ABS(d->jacobian[i]) <= allowed * units[i])) {
       return i;

@@ -81,6 +81,7 @@ def test_variables_have_roles_values_and_units(version: str, tmp_path: Path) -> 
     assert (variables["Vmax"]["causality"], variables["Vmax"]["variability"]) == ("parameter", "tunable")
     assert float(variables["Vmax"]["start"]) == 24.0
     assert variables["solver.step"]["unit"] == "s"
+    assert float(variables["solver.step"]["start"]) == 1e-3
     assert len({variable["valueReference"] for variable in variables.values()}) == len(variables)
     units = {unit.attrib["name"]: unit for unit in fmu.root.iter("Unit")}
     volt = units["V"].find("BaseUnit")

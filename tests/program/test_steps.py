@@ -195,6 +195,17 @@ def vanish(J: np.ndarray) -> None:
     J[:] = 0.0
 
 
+@pytest.mark.parametrize(("remainder", "rank"), [(1e-7, 2), (1e-11, 1)])
+def test_what_is_left_of_a_row_beside_others_counts_from_a_billionth(
+    compiled: CompiledModel, remainder: float, rank: int
+) -> None:
+    def nearly_dependent(J: np.ndarray) -> None:
+        J[1] = J[0] + remainder * J[1]
+
+    status, out = compiled.evaluate("general", inputs([0.0] * 3, flat(system(0, nearly_dependent))), 6)
+    assert (status, out[5]) == (OK if rank == 2 else RANK_DEFICIENT, rank)
+
+
 @pytest.mark.parametrize(("spoil", "rank"), [(lambda J: None, 2), (duplicate, 1), (vanish, 0)])
 @pytest.mark.parametrize("seed", range(5))
 def test_udwadia_kalaba_against_its_definition(
