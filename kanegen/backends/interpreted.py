@@ -29,6 +29,7 @@ from kanegen.codes import Status
 from kanegen.errors import BuildError, SolveError
 from kanegen.graph.functions import Domain
 from kanegen.graph.interpret import PYTHON, evaluate
+from kanegen.model.inputs import InputLayout
 from kanegen.program.interpret import interpret
 from kanegen.program.records import Program
 
@@ -256,7 +257,7 @@ class Function:
     def _inputs(self, r: Any, s: Any) -> Array:
         """All inputs, with the states ``s``. Raises `SolveError` for inputs and states without a value."""
         m = self._module
-        first = len(m.INPUTS) + len(m.program.symbols.hidden) - len(m.STATES)
+        first = m.layout.state_slots.start
         array = m.inputs(self._defaults if r is None else r)
         if r is not None and np.shape(r) == (len(m.INPUTS),) and self._defaults.size == array.size:
             array[first:] = self._defaults[first:]
@@ -264,7 +265,7 @@ class Function:
             if not m.STATES:
                 raise SolveError(f"s is {s!r}, but the model {m.NAME!r} has no states: leave s out")
             array[first:] = _finite(s, m.STATES, "s")
-        names = (*m.INPUTS, *m.program.symbols.hidden)
+        names = (*m.INPUTS, *m.layout.hidden)
         missing = [name for name, value in zip(names, array, strict=True) if np.isnan(value)]
         if missing:
             what = "inputs without a default, or of states"
@@ -282,8 +283,13 @@ class Function:
                 values[k] = self._value_of_row(k, len(rows), row)
             return values
         q, u = m.checked_state(t, q, u)
-        arrays = {"q": q, "u": u, "r": self._inputs(r, s)}
-        arrays |= {"p": self.prepared.parameters, "g": self.prepared.gains}
+        arrays = {
+            "q": q,
+            "u": u,
+            **m.layout.split(self._inputs(r, s)),
+            "p": self.prepared.parameters,
+            "g": self.prepared.gains,
+        }
         values = {"t": [float(t)], **{key: array.tolist() for key, array in arrays.items()}}
         status, numbers = interpret(m.program, self.name, values)
         place = f"(t={float(t)!r}, q={q}, u={u})"
@@ -360,6 +366,7 @@ class Interpreted:
         self.NAME, self.DIGEST = program.name, digest
         self.COORDINATES, self.SPEEDS, self.STATES = symbols.coordinates, symbols.speeds, symbols.states
         self.INPUTS, self.PARAMETERS, self.N_GAINS = symbols.inputs, symbols.parameters, len(symbols.gains)
+        self.layout = InputLayout(symbols.inputs, symbols.multipliers, symbols.free, symbols.states)
         self.TABLES = tuple((table.label, table.lowest, table.highest) for table in program.tables)
         self.FUNCTIONS = {f.name: f.shape for f in program.functions if not f.internal}
         self.Function = partial(Function, self)
@@ -398,7 +405,7 @@ class Interpreted:
 
     def inputs(self, r: Any) -> Array:
         """The inputs followed by the hidden inputs, which are zero by default."""
-        array, n_hidden = np.array(r, dtype=np.float64), len(self.program.symbols.hidden)
+        array, n_hidden = np.array(r, dtype=np.float64), len(self.layout.hidden)
         if array.shape == (len(self.INPUTS) + n_hidden,):
             return array
         if array.shape != (len(self.INPUTS),):
@@ -524,7 +531,7 @@ class Interpreted:
 
     def _instants(self, prepared: Values, span: tuple[float, float], times: Array | None) -> Instants:
         """The instants at which the model and the inputs are known to jump or to have kinks."""
-        arguments = {"q": (), "u": (), "r": (), "p": prepared.parameters.tolist(), "g": prepared.gains.tolist()}
+        arguments = {"p": prepared.parameters.tolist(), "g": prepared.gains.tolist()}
 
         def values(t: float) -> Array:
             return np.array(interpret(self.program, "switches", {"t": [t], **arguments})[1]).reshape(-1, 2)

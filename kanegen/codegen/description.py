@@ -77,15 +77,15 @@ class InputSlot:
 
 @dataclass(frozen=True)
 class FunctionEntry:
-    """A compiled function: its operation count, and the indices of the parameters and inputs that it reads.
+    """A compiled function: its operation count, and the indices of the parameters, inputs and states that it reads.
 
-    ``inputs``: indices in the array r of the inputs of the user and of the states (:class:`.InputLayout`).
     ``fallible_constants``: indices of the constants it needs that are not finite for some parameters.
     """
 
     operations: int
     parameters: tuple[int, ...]
     inputs: tuple[int, ...]
+    states: tuple[int, ...]
     fallible_constants: tuple[int, ...] = ()
 
 

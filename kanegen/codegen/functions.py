@@ -13,12 +13,14 @@ from kanegen.codegen.writer import Body, Calls, Lines, Writer
 from kanegen.program.passes.code import Gather
 from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram, UserSpline
 
-ARGUMENTS = ("t", "q", "u", "r", "p", "work", "out")
+ARGUMENTS = ("at", "p", "work", "out")
+POINT = ("t", "q", "u", "s", "r", "forces", "free")
+"""The fields of ``kg_point``, the record of arguments."""
 GATHERED = ("sine", "cosine")
 
 
 class Local(NamedTuple):
-    """A pointer into an argument: ``name = base + offset``."""
+    """The time, or a pointer into an argument: ``name = base + offset``."""
 
     name: str
     base: str
@@ -131,7 +133,7 @@ class _Maker:
         # A called function works in the memory after the caller's arrays, because restrict forbids shared memory.
         own = sum(function.work_arrays.values())
         rest = f"work + {own}" if own else "work"
-        others = {name: f"{c}(t, q, u, r, p, {rest}" for name, c in self._names.items()}
+        others = {name: f"{c}(at, p, {rest}" for name, c in self._names.items()}
         arguments = ", ".join(ARGUMENTS + _gathered(function))
         parts = {p.number: f"{part_identifier(identifier, p.number)}({arguments})" for p in function.code.parts}
         return Calls(self._users, others, parts)
@@ -154,7 +156,8 @@ class _Maker:
         return sum(function.work_arrays.values()) + max(called, default=0)
 
     def _locals(self, arrays: Mapping[str, int], text: Body) -> tuple[Local, ...]:
-        inputs = [Local("g", "p", self._n_p, True), Local("c", "p", self._n_p + self._n_g, True)]
+        inputs = [Local(name, f"at->{name}", 0, True) for name in POINT]
+        inputs += [Local("g", "p", self._n_p, True), Local("c", "p", self._n_p + self._n_g, True)]
         offsets = accumulate(arrays.values(), initial=0)
         work = [Local(name, "work", offset, False) for name, offset in zip(arrays, offsets, strict=False)]
         return tuple(local for local in (*inputs, *work) if local.name in text.arrays)
@@ -175,6 +178,6 @@ def _legend(function: LoweredFunction, layout: str) -> str:
 
 
 def _unused(arrays: Mapping[str, int], text: Body) -> tuple[str, ...]:
-    bases = {"g": "p", "c": "p", **dict.fromkeys(arrays, "work")}
+    bases = {**dict.fromkeys(POINT, "at"), "g": "p", "c": "p", **dict.fromkeys(arrays, "work")}
     used = text.arrays | {bases[name] for name in text.arrays if name in bases}
     return tuple(name for name in ARGUMENTS if name not in used)

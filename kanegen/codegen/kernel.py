@@ -89,7 +89,6 @@ def lowered_context(
         "defines": (),
         "entries": functions,
         "contacts": program.contacts,
-        "n_rows": sum((contact.normal >= 0) + contact.directions for contact in program.contacts),
         "events": program.events,
         "switches": program.switches,
         "tables": program.tables,
@@ -160,7 +159,10 @@ def _legends(program: LoweredProgram) -> list[tuple[str, str, tuple[str, ...]]]:
     arrays = [
         ("q", "coordinates", symbols.coordinates),
         ("u", "speeds", symbols.speeds),
-        ("r", "inputs" + ", then values set by the runtime" * bool(symbols.hidden), (*symbols.inputs, *symbols.hidden)),
+        ("s", "states", symbols.states),
+        ("r", "inputs", symbols.inputs),
+        ("forces", "of the contact rows", symbols.multipliers),
+        ("free", "free vector of servo-constraints", symbols.free),
         ("p", "parameters", symbols.parameters),
         ("g", "gains of the stabilization", symbols.gains),
     ]

@@ -41,6 +41,7 @@ from kanegen.errors import BuildError
 from kanegen.graph import Graph, Identities, Node, balanced, count_operations, to_sympy, to_sympy_cse
 from kanegen.model import Baumgarte, Model
 from kanegen.model.expressions import symbol_name
+from kanegen.model.inputs import FORCES, FREE
 
 Feature = TypeVar("Feature")
 
@@ -529,7 +530,10 @@ class Equations:
             "u": model.speeds,
             "udot": [Derivative(u, t) for u in model.speeds],
             "aux": model.auxiliary_speeds,
-            "r": model.input_symbols,
+            "r": [item.symbol for item in model.inputs],
+            "s": model.states,
+            FORCES: model.contact_multipliers,
+            FREE: model.free_symbols,
             "p": model.parameters,
             MULTIPLIERS: [sympy.Symbol(f"lambda_{k}") for k in range(len(self.constraints.rows))],
             "g": [sympy.Symbol(name) for name in self.gain_names],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ from kanegen.graph import Context, Newton, Node, evaluate, reachable
 from kanegen.graph.decisions import RELATIVE_ZERO
 from kanegen.graph.nodes import COMPARISONS
 from kanegen.graph.ranks import independent_rows
+from kanegen.model.inputs import FORCES, FREE
 
 Numbers: TypeAlias = "NDArray[Any]"
 
@@ -63,8 +64,8 @@ def read(
 class State:
     """Arguments of the equations in double precision, with arbitrary accelerations and gains.
 
-    ``r`` holds the inputs, the hidden inputs, which are zero, and the states of a model with states. ``consistent``:
-    whether the state satisfies the constraints.
+    ``r``: inputs; ``s``: states of the model; ``multipliers``: of the contact rows; ``free``: the free vector of
+    servo-constraints. ``consistent``: whether the state satisfies the constraints.
     """
 
     t: float
@@ -75,11 +76,15 @@ class State:
     gains: Array
     udot: Array
     consistent: bool
+    s: Array = field(default_factory=lambda: np.zeros(0))
+    multipliers: Array = field(default_factory=lambda: np.zeros(0))
+    free: Array = field(default_factory=lambda: np.zeros(0))
 
     def values(self, number: Callable[[float], Any] = float) -> dict[str, list[Any]]:
         """The input arrays of the graph; auxiliary speeds are zero."""
         arrays: dict[str, Sequence[float] | Array] = {
-            "t": [self.t], "q": self.q, "u": self.u, "r": self.r, "p": self.p, "g": self.gains, "udot": self.udot,
+            "t": [self.t], "q": self.q, "u": self.u, "s": self.s, "r": self.r, FORCES: self.multipliers,
+            FREE: self.free, "p": self.p, "g": self.gains, "udot": self.udot,
         }  # fmt: skip
         converted = {name: [number(float(x)) for x in array] for name, array in arrays.items()}
         return converted | {"aux": [number(0.0)] * len(self.u)}
@@ -196,7 +201,10 @@ def _candidate(
         p=parameters,
         gains=rng.uniform(-2.0, -0.5, len(equations.gain_names)),
         udot=rng.uniform(-2.0, 2.0, len(system.u)),
-        r=np.concatenate([inputs, np.zeros(len(system.hidden)), _around(rng, near.get("s"), len(system.s), far_q)]),
+        r=inputs,
+        s=_around(rng, near.get("s"), len(system.s), far_q),
+        multipliers=np.zeros(len(system.multipliers)),
+        free=np.zeros(len(system.free)),
         consistent=False,
     )
 

@@ -125,7 +125,7 @@ class ProjectFiles:
     def context_bytes(self) -> int:
         """The size of a context, on machines with a 32-bit int."""
         ui, step, clocks = self.ui, self.step, self._laws["law_clocks"]
-        inputs = max(len(ui.inputs) + ui.n_hidden, 1)
+        inputs = max(len(ui.inputs), 1) + len(ui.rows) + ui.n_free
         reals = 1 + ui.n_y + inputs + max(ui.n_prepared, 1) + max(ui.n_work, 1)
         reals += step.context_values if step else 0
         reals += self._law_memory + (1 if clocks else 0)

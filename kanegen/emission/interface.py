@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
+from typing import Final
 
-from kanegen.codegen.description import GROUPS, Description, Variable
+from kanegen.codegen.description import Description, Variable
 from kanegen.codegen.functions import Entry
 from kanegen.codegen.text import string
 from kanegen.codes import Status
 from kanegen.emission.names import identifiers, member
+from kanegen.model.records import FrozenMapping
 from kanegen.program.records import Function, Program
 from kanegen.units import Unit
 
@@ -24,6 +27,9 @@ PLAIN_RHS = "rhs_unstabilized"
 """The name for hosts of the right-hand side without gains, where the steps use the one with gains."""
 
 
+NO_NOTES: Final[Mapping[int, str]] = FrozenMapping()
+
+
 @dataclass(frozen=True)
 class InterfaceVariable(Variable):
     """A variable of the interface; ``identifier`` is the part of C names that stands for it."""
@@ -32,7 +38,7 @@ class InterfaceVariable(Variable):
     note: str = ""
 
     @classmethod
-    def named(cls, variables: Sequence[Variable], notes: Mapping[int, str]) -> tuple[InterfaceVariable, ...]:
+    def named(cls, variables: Sequence[Variable], notes: Mapping[int, str] = NO_NOTES) -> tuple[InterfaceVariable, ...]:
         """The variables with identifiers that differ, and the notes of some of them by index."""
         texts = identifiers(variable.name for variable in variables)
         return tuple(
@@ -96,7 +102,8 @@ class Interface:
     """Everything that the templates know about a model.
 
     ``rhs`` is the right-hand side of the steps; ``evaluations`` are the other functions but outputs; ``n_work``: the
-    largest scratch memory of a function; ``hidden``: values of r after the inputs, of which the states are the last.
+    largest scratch memory of a function; ``rows``: labels of the contact rows; ``n_free``: length of the free vector of
+    servo-constraints.
     """
 
     coordinates: tuple[InterfaceVariable, ...]
@@ -109,7 +116,8 @@ class Interface:
     rhs: Evaluation
     evaluations: tuple[Evaluation, ...]
     outputs: tuple[Output, ...]
-    n_hidden: int
+    rows: tuple[str, ...]
+    n_free: int
     n_prepared: int
     n_gains: int
     n_work: int
@@ -158,37 +166,40 @@ def interface_of(
     """The interface of a model; ``entries``: its C functions, ``known``: values, ``units`` by name."""
     symbols, functions = program.symbols, {f.name: f for f in program.functions if not f.internal}
     by_name = _evaluations(functions, description, entries)
-    outputs, offset = [], 0
-    for name, evaluation in by_name.items():
-        if name.startswith(OUTPUT):
-            outputs.append(Output(evaluation, offset))
-            offset += evaluation.size
+    outputs = _outputs([item for name, item in by_name.items() if name.startswith(OUTPUT)])
     rhs = by_name.pop(STABILIZED_RHS if gains else RHS)
     plain = [item for name, item in by_name.items() if not name.startswith(OUTPUT)]
     laws = {k: f"(law: {law.text})" for k, law in description.laws.items()}
     contacts = [Variable(contact.name, "contact", k) for k, contact in enumerate(program.contacts)]
-    coordinates, speeds, states, inputs, parameters = (
-        InterfaceVariable.named(description.variables(letter, units, known), laws if letter == "r" else {})
-        for letter in GROUPS
-    )
+
+    def named(letter: str, notes: Mapping[int, str] = NO_NOTES) -> tuple[InterfaceVariable, ...]:
+        return InterfaceVariable.named(description.variables(letter, units, known), notes)
+
     return Interface(
-        coordinates=coordinates,
-        speeds=speeds,
-        states=states,
-        parameters=parameters,
-        inputs=inputs,
-        output_values=InterfaceVariable.named(_output_values(outputs, units), {}),
-        contacts=InterfaceVariable.named(contacts, {}),
+        coordinates=named("q"),
+        speeds=named("u"),
+        states=named("s"),
+        parameters=named("p"),
+        inputs=named("r", laws),
+        output_values=InterfaceVariable.named(_output_values(outputs, units)),
+        contacts=InterfaceVariable.named(contacts),
         rhs=rhs,
         evaluations=tuple(plain),
         outputs=tuple(outputs),
-        n_hidden=len(symbols.hidden),
+        rows=symbols.multipliers,
+        n_free=len(symbols.free),
         n_prepared=len(symbols.parameters) + len(symbols.gains) + len(program.constants),
         n_gains=len(symbols.gains),
         n_work=max((entry.work for entry in entries), default=0),
         start_time=start_time,
         gains=gains,
     )
+
+
+def _outputs(evaluations: Sequence[Evaluation]) -> list[Output]:
+    """The outputs with their places in the array of the values of all outputs."""
+    offsets = accumulate((item.size for item in evaluations), initial=0)
+    return [Output(item, offset) for item, offset in zip(evaluations, offsets, strict=False)]
 
 
 def _output_values(outputs: Sequence[Output], units: Mapping[str, Unit]) -> list[Variable]:

@@ -44,7 +44,7 @@ def moreau_problems(description: Description) -> list[str]:
 class TimeStepping:
     """The contacts of a step: ``iterations`` of each solution for their impulses, and functions of the model by name.
 
-    ``rows``: labels of the contact rows. ``n_r``: length of the array r with its hidden values.
+    ``rows``: labels of the contact rows.
     """
 
     contacts: tuple[ContactEntry, ...]
@@ -53,7 +53,6 @@ class TimeStepping:
     n_q: int
     n_u: int
     n_s: int
-    n_r: int
     functions: dict[str, Evaluation]
 
     @classmethod
@@ -61,7 +60,7 @@ class TimeStepping:
         """The contacts of a model; its functions have those of the method."""
         wanted = (*STEP_METHODS[MOREAU_JEAN].functions, STATE_RATES)
         functions = {name: found for name in wanted if (found := ui.evaluation(name)) is not None}
-        sizes = len(ui.coordinates), len(ui.speeds), len(ui.states), len(ui.inputs) + ui.n_hidden
+        sizes = len(ui.coordinates), len(ui.speeds), len(ui.states)
         labels = description.contacts
         return cls(labels.table, labels.rows, iterations, *sizes, functions)
 
@@ -69,7 +68,7 @@ class TimeStepping:
     def memory(self) -> int:
         """KG_MOREAU_WORK of kg_moreau.h."""
         k, m = len(self.rows), len(self.contacts)
-        return 3 * self.n_q + 4 * self.n_u + 2 * self.n_s + self.n_r + k * (self.n_u + k + 13) + 17 * m
+        return 3 * self.n_q + 4 * self.n_u + 2 * self.n_s + k * (self.n_u + k + 14) + 17 * m
 
     @property
     def evaluations(self) -> int:

@@ -216,12 +216,14 @@ class SystemDescription:
         return InputLayout(names, self.contact_rows, tuple(names[k] for k in free), states)
 
     @cached_property
-    def input_symbols(self) -> tuple[Any, ...]:
-        """The symbols of the entries of r, in the order of ``input_layout``; multipliers are ``Multiplier`` symbols."""
-        contacts, layout = self.resolved_contacts, self.input_layout
-        multipliers = (Multiplier(contact.name, k) for contact in contacts for k in range(contact.n_rows))
-        free = (sympy.Symbol(f"y {name}") for name in layout.free_controls)
-        return (*(item.symbol for item in self.inputs), *multipliers, *free, *self.states)
+    def contact_multipliers(self) -> tuple[Any, ...]:
+        """The ``Multiplier`` symbols of the contact rows."""
+        return tuple(Multiplier(contact.name, k) for contact in self.resolved_contacts for k in range(contact.n_rows))
+
+    @cached_property
+    def free_symbols(self) -> tuple[Any, ...]:
+        """The symbols of the free vector of servo-constraints."""
+        return tuple(sympy.Symbol(f"y {name}") for name in self.input_layout.free_controls)
 
     @property
     def is_accelerated(self) -> bool:

@@ -271,7 +271,13 @@ def _with_acceleration(item: Input, slots: dict[Any, Input], problems: list[str]
 
 
 MULTIPLIER: Final = "lambda"
-"""The argument of the contact multipliers, which are hidden inputs."""
+"""The multipliers of contact rows in names of derivatives."""
+
+FORCES: Final = "forces"
+"""The array of the multipliers of contact rows in programs."""
+
+FREE: Final = "free"
+"""The array of the free vector of servo-constraints in programs."""
 
 
 @dataclass(frozen=True)
@@ -318,6 +324,11 @@ class InputLayout:
     def state_slots(self) -> slice:
         """The slots of the additional states."""
         return slice(self.free_slots.stop, self.size)
+
+    def split(self, values: Any) -> dict[str, Any]:
+        """The parts of all entries by the names of their arguments."""
+        slots = {FORCES: self.multiplier_slots, FREE: self.free_slots, "s": self.state_slots}
+        return {"r": values[: len(self.inputs)], **{name: values[part] for name, part in slots.items()}}
 
     def array(self, inputs: Any = 0.0, multipliers: Any = 0.0, free: Any = 0.0, states: Any = 0.0) -> Any:
         """The array r with these values, a number for all entries of a part or one for each."""

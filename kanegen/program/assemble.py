@@ -126,14 +126,13 @@ def _members(functions: Functions, spec: FunctionSpec) -> tuple[str, ...]:
 
 def _apart(equations: Equations, options: BuildOptions, form: str) -> Program:
     """Return the program of functions that were left out of the first one."""
-    counting = ("state_rates",) if equations.model.states else ()  # from which the host reads the number of states
-    functions = Functions(equations, form, SPECS, (*options.functions, *counting))
+    functions = Functions(equations, form, SPECS, options.functions)
     functions.make_rates = partial(right_hand_side, functions)
     if "rhs" in options.functions:
         right_hand_side(functions, stabilized=False)
         if functions.stabilizable:
             right_hand_side(functions, stabilized=True)
-    for name in dict.fromkeys((*options.functions, *counting)):
+    for name in dict.fromkeys(options.functions):
         _add(functions, SPECS[name], form)
     table, tables = add_switches(functions), add_tables(functions)
     return hoist(replace(program_of(functions), contacts=(), events=(), switches=table, tables=tables))
@@ -168,8 +167,9 @@ def program_of(functions: Functions) -> Program:
         layout.inputs,
         tuple(map(str, model.parameters)),
         equations.gain_names,
-        layout.hidden,
         layout.states,
+        layout.contact_rows,
+        layout.free_controls,
     )
     made = tuple(functions.known.values())
     return Program(model.name, equations.graph, symbols, made, contacts=contact_table(model), events=event_table(model))

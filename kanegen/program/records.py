@@ -138,7 +138,7 @@ class Function:
 class Symbols:
     """The names of the symbols in generated code, in the order of the arrays.
 
-    ``hidden``: values in the array ``r`` after the user's inputs, set by the runtime; ``states`` are the last of them.
+    ``multipliers``: the contact rows, with a multiplier each; ``free``: the controls with an entry of the free vector.
     """
 
     coordinates: tuple[str, ...]
@@ -146,13 +146,9 @@ class Symbols:
     inputs: tuple[str, ...]
     parameters: tuple[str, ...]
     gains: tuple[str, ...]
-    hidden: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
-
-    @property
-    def named_inputs(self) -> tuple[str, ...]:
-        """The names of the values of ``r`` in the table of a compiled model: the hidden ones if it has states."""
-        return (*self.inputs, *self.hidden) if self.states else self.inputs
+    multipliers: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

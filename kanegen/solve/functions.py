@@ -196,11 +196,12 @@ class CompiledFunctions:
                 raise self._error(name, problem)
 
     def inputs_read(self, names: Iterable[str]) -> frozenset[int]:
-        """The indices of the inputs that at least one of these functions reads."""
+        """The indices of the inputs and states, in `InputLayout`, that at least one of these functions reads."""
         listed = tuple(names)
         if listed not in self._read:
             entries = (self.having(name).description.functions.get(name) for name in listed)
-            read = (entry.inputs for entry in entries if entry is not None)
+            first = self.description.input_layout.state_slots.start
+            read = ((*e.inputs, *(first + k for k in e.states)) for e in entries if e is not None)
             self._read[listed] = frozenset[int]().union(*read)
         return self._read[listed]
 

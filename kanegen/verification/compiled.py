@@ -54,7 +54,8 @@ class Compiled:
         gains = state.gains if self._stabilized else np.zeros(len(state.gains))
         prepared = self._module.Prepared(state.p, gains)
         function = self._module.Function(name, prepared)
-        return np.atleast_1d(np.array(function.value(state.t, state.q, state.u, state.r))).ravel()
+        r = np.concatenate([state.r, state.multipliers, state.free, state.s])
+        return np.atleast_1d(np.array(function.value(state.t, state.q, state.u, r))).ravel()
 
 
 def interpreters(subject: Subject) -> tuple[Check, Check]:

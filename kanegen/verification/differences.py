@@ -19,7 +19,7 @@ from kanegen.derivation.states import Numbers, State, kept_positions, numbers
 from kanegen.errors import SolveError
 from kanegen.graph import Node, evaluate, gradient, numpy_context
 from kanegen.model.expressions import atoms
-from kanegen.model.inputs import MULTIPLIER
+from kanegen.model.inputs import FORCES, MULTIPLIER
 from kanegen.model.records import ACCELERATION, POSITION
 from kanegen.verification.compiled import Compiled
 from kanegen.verification.report import NotApplicableError, Worst
@@ -91,9 +91,9 @@ def _along_motion(
 
 
 def _motion_path(subject: Subject, state: State, **given: Numbers) -> list[dict[str, Numbers]]:
-    """t, q, u and r at -h, 0 and h of a motion through the state; correct to order h^2, the states to order h.
+    """t, q, u, s and r at -h, 0 and h of a motion through the state; correct to order h^2, the states to order h.
 
-    Inputs without a rate stay constant, because no differentiated node contains them; hidden inputs stay zero.
+    Inputs without a rate stay constant, because no differentiated node contains them.
     """
     system, values = subject.equations.system, subject.values(state, **given)
     known = {k: node for k, node in enumerate(system.input_rates) if node is not None}
@@ -103,9 +103,9 @@ def _motion_path(subject: Subject, state: State, **given: Numbers) -> list[dict[
         changes[list(known)] = rates
         return changes
 
-    r_rate = input_changes(subject.evaluate([*known.values()], state))
-    r_rate[_state_slots(subject)] = subject.evaluate(system.sdot, state, **given)
-    rates = {"t": np.ones(1), "q": subject.evaluate(system.qdot, state), "u": values["udot"], "r": r_rate}
+    rates = {"t": np.ones(1), "q": subject.evaluate(system.qdot, state), "u": values["udot"]}
+    rates |= {"s": subject.evaluate(system.sdot, state, **given)}
+    rates |= {"r": input_changes(subject.evaluate([*known.values()], state))}
 
     def along(s: Any) -> dict[str, Numbers]:
         return {name: values[name] + s * rate for name, rate in rates.items()}
@@ -117,10 +117,6 @@ def _motion_path(subject: Subject, state: State, **given: Numbers) -> list[dict[
     bends = {"q": second(system.qdot), "r": input_changes(second([*known.values()]))}
     path = [(s, along(s)) for s in (-STEP, 0 * STEP, STEP)]
     return [place | {name: place[name] + bend * s**2 / 2 for name, bend in bends.items()} for s, place in path]
-
-
-def _state_slots(subject: Subject) -> slice:
-    return subject.equations.model.input_layout.state_slots
 
 
 def energy_rate(subject: Subject, worst: Worst) -> str:
@@ -252,18 +248,13 @@ def _rate_slopes(subject: Subject, state: State, array: str) -> Numbers:
 
     Raises `SolveError` if there is no motion.
     """
-    values = subject.values(state)
+    values, array = subject.values(state), FORCES if array == MULTIPLIER else array
     stabilized = any(function.name == "rhs_stabilized" for function in subject.program.functions)
-    multipliers = subject.equations.model.input_layout.multiplier_slots
-    in_r = {"r": slice(len(subject.equations.system.r)), "s": _state_slots(subject), MULTIPLIER: multipliers}
-    slots, array = in_r.get(array, slice(None)), "r" if array in in_r else array
 
     def rates(x: Numbers) -> Numbers:
-        moved = values[array].copy()
-        moved[slots] = x
-        return subject.interpret("rhs_stabilized" if stabilized else "rhs", values | {array: moved})
+        return subject.interpret("rhs_stabilized" if stabilized else "rhs", values | {array: x})
 
-    return slopes(rates, values[array][slots]).T.ravel()
+    return slopes(rates, values[array]).T.ravel()
 
 
 def servo_constraints(subject: Subject, worst: Worst) -> str:

@@ -43,23 +43,14 @@ def feedback_laws(subject: Subject, worst: Worst) -> str:
             expected = numbers(evaluate(state, values) for evaluate in unlimited)
             worst.compare(UNLIMITED_LAWS, state, compiled(UNLIMITED_LAWS, state), expected, abs(expected) + 1.0)
         for name in names:
-            array, slots = _argument(subject, name.removeprefix("laws_"))
+            array = name.removeprefix("laws_")
 
-            def moved(x: Numbers, array: str = array, slots: slice = slots, values: Any = values) -> Numbers:
-                changed = values[array].copy()
-                changed[slots] = x
-                return laws({**values, array: changed})
+            def moved(x: Numbers, array: str = array, values: Any = values) -> Numbers:
+                return laws({**values, array: x})
 
-            derivatives = slopes(moved, values[array][slots]).T.ravel()
+            derivatives = slopes(moved, values[array]).T.ravel()
             worst.compare(name, state, compiled(name, state), derivatives, abs(derivatives) + 1.0)
     return ", ".join(["the laws evaluated by SymPy in 50 digits", *names])
-
-
-def _argument(subject: Subject, argument: str) -> tuple[str, slice]:
-    """Array and slots of an argument of a derivative."""
-    layout = subject.equations.model.input_layout
-    slots = {"r": slice(len(layout.inputs)), "s": layout.state_slots}.get(argument, slice(None))
-    return "r" if argument == "s" else argument, slots
 
 
 def _evaluated(subject: Subject, item: Input) -> Callable[[State, dict[str, Numbers]], Any]:

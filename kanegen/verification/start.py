@@ -61,7 +61,7 @@ def _start(equations: Equations, start: Mapping[str, Any]) -> dict[str, Array]:
     model = equations.model
     if not isinstance(start, Mapping):
         raise VerificationError(f"start is {brief(start)}; expected a mapping with the keys {', '.join(START_KEYS)}")
-    symbols = {"q": model.coordinates, "u": model.speeds, "r": model.input_symbols[: len(model.inputs)]}
+    symbols = {"q": model.coordinates, "u": model.speeds, "r": [item.symbol for item in model.inputs]}
     names = {key: tuple(map(symbol_name, own)) for key, own in {**symbols, "s": tuple(model.states)}.items()}
     known = {symbol_name(symbol): value for symbol, value in model.initial.items()}
     arrays = {key: np.array([known.get(name, np.nan) for name in own]) for key, own in names.items()}

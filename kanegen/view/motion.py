@@ -54,7 +54,7 @@ class Motion:
             "t": [times],
             "q": list(q.T),
             "u": list(u.T),
-            "r": list(r.T),
+            **self.model.input_layout.split(list(r.T)),
             "p": [np.array([value]) for value in self.parameters],
             "aux": [np.zeros(1)] * len(self.model.auxiliary_speeds),
             "udot": udot,

@@ -1,7 +1,7 @@
 /* kg_batch.h - evaluates one function of a model at many states, KG_LANES at a time.
  *
  * To be included after the functions of the kernel on lanes. KG_BATCH_EVALUATE: the function, with KG_BATCH_Q, KG_BATCH_U,
- * KG_BATCH_R (all inputs) and KG_BATCH_OUT, the numbers of its arguments and results; without it, and in the rows that it
+ * KG_BATCH_R, KG_BATCH_FORCES, KG_BATCH_FREE, KG_BATCH_S and KG_BATCH_OUT, the numbers of its arguments and results; without it, and in the rows that it
  * leaves, the function of the model is called row by row. The results of a row do not depend on other rows, nor on its
  * place among them.
  *
@@ -40,7 +40,7 @@ typedef struct {
 typedef struct {
   const kg_model *model;
   const kg_function *function;
-  const kg_array *arguments;  /* n_arguments: t, q, u, all inputs r, and with n_varied > 0 the varied parameters */
+  const kg_array *arguments;  /* n_arguments: t, q, u, then r, forces, free and s in one, and with n_varied > 0 the varied parameters */
   const kg_array *results;    /* n_results, which follow one another in the result of the function */
   const double *p;            /* parameters and gains */
   const int *varied;          /* n_varied indices in p of parameters with a value for each row */
@@ -59,7 +59,8 @@ typedef struct {
 } kg_space;
 
 KG_INLINE int kg_batch_arguments(const kg_batch *b) {
-  return 1 + b->model->n_q + b->model->n_u + b->model->n_r + b->model->n_hidden;
+  const kg_model *m = b->model;
+  return 1 + m->n_q + m->n_u + m->n_r + m->n_rows + m->n_free + m->n_s;
 }
 
 KG_INLINE int kg_batch_results(const kg_batch *b) {
@@ -125,7 +126,9 @@ static size_t kg_space_place(const kg_batch *b, double *memory, kg_space *space)
 static __attribute__((cold, noinline)) int kg_batch_row(const kg_batch *b, const kg_space *space, ptrdiff_t row) {
   const kg_model *model = b->model;
   const int n = kg_batch_arguments(b), n_out = kg_batch_results(b);
-  const double *q = space->row + 1, *u = q + model->n_q, *r = u + model->n_u;
+  const double *q = space->row + 1, *u = q + model->n_q, *r = u + model->n_u, *forces = r + model->n_r;
+  const double *chosen = forces + model->n_rows; /* the free vector */
+  kg_scalar_point at = {0.0, q, u, chosen + model->n_free, r, forces, chosen};
   double *p = space->prepared;
   int good;
   for (int i = 0; i < n + b->n_varied; ++i) {
@@ -142,7 +145,8 @@ static __attribute__((cold, noinline)) int kg_batch_row(const kg_batch *b, const
       good &= kg_all_are_finite(1, p + b->needed[i]);
     }
   }
-  good = good && b->function->evaluate(space->row[0], q, u, r, p, space->row_work, space->row_out) >= 0 &&
+  at.t = space->row[0];
+  good = good && b->function->evaluate(&at, p, space->row_work, space->row_out) >= 0 &&
          kg_all_are_finite(n_out, space->row_out);
   for (int i = 0; i < n_out; ++i) {
     space->to[i].first[row * space->to[i].step] = good ? space->row_out[i] : (double)NAN;
@@ -153,7 +157,12 @@ static __attribute__((cold, noinline)) int kg_batch_row(const kg_batch *b, const
 
 #ifdef KG_BATCH_EVALUATE
 
-#define KG_BATCH_ARGUMENTS (1 + KG_BATCH_Q + KG_BATCH_U + KG_BATCH_R)
+/* Where the arguments begin among all of them. */
+#define KG_BATCH_AT_R (1 + KG_BATCH_Q + KG_BATCH_U)
+#define KG_BATCH_AT_FORCES (KG_BATCH_AT_R + KG_BATCH_R)
+#define KG_BATCH_AT_FREE (KG_BATCH_AT_FORCES + KG_BATCH_FORCES)
+#define KG_BATCH_AT_S (KG_BATCH_AT_FREE + KG_BATCH_FREE)
+#define KG_BATCH_ARGUMENTS (KG_BATCH_AT_S + KG_BATCH_S)
 
 /* Loops over the arguments and results of most models are unrolled, so that these stay in registers. */
 #define KG_UNROLLED _Pragma("GCC unroll 32")
@@ -235,7 +244,9 @@ KG_INLINE unsigned kg_block_evaluate(const kg_space *space, const kg_lanes *p, c
     x[i] = kg_load(columns[i] + k);
     __builtin_prefetch(columns[i] + k + KG_AHEAD, 0);
   }
-  redo = KG_BATCH_EVALUATE(x[0], x + 1, x + 1 + KG_BATCH_Q, x + 1 + KG_BATCH_Q + KG_BATCH_U, p, space->work, out);
+  const kg_point at = {x[0], x + 1, x + 1 + KG_BATCH_Q, x + KG_BATCH_AT_S, x + KG_BATCH_AT_R, x + KG_BATCH_AT_FORCES,
+                       x + KG_BATCH_AT_FREE};
+  redo = KG_BATCH_EVALUATE(&at, p, space->work, out);
   KG_UNROLLED
   for (int i = 0; i < KG_BATCH_OUT; ++i) {
     (void)memcpy(results[i] + k, out + i, sizeof out[i]);

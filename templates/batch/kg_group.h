@@ -16,7 +16,7 @@ typedef struct {
   const kg_function *rhs;
   const kg_function *residuals; /* of the constraints; NULL: the start is not checked */
   const kg_function *quantity;  /* that is reduced; NULL: component */
-  const kg_column *arguments;   /* the state y, then all inputs r, then the varied parameters */
+  const kg_column *arguments;   /* the state y, then the inputs r, then the varied parameters */
   const double *p;              /* parameters and gains */
   const int *varied;            /* n_varied indices in p of parameters with a value for each motion */
   const int *needed;            /* n_needed indices in p of constants that must be finite */
@@ -163,31 +163,38 @@ static void kg_group_take(const kg_many *m, const kg_group *g, int lane, const k
   }
 }
 
+/* The arrays of one motion as a point, without the time. */
+static kg_scalar_point kg_group_row(const kg_group *g) {
+  const kg_scalar_point at = {0.0, g->row, g->row + KG_N_Q, g->row + KG_N - KG_N_S, g->row_r, NULL, NULL};
+  return at;
+}
+
+/* The states of all lanes as a point; models with contacts do not run on lanes. */
+KG_INLINE kg_point kg_group_point(const kg_group *g, kg_lanes t, const kg_lanes *y) {
+  const kg_point at = {t, y, y + KG_N_Q, y + KG_N - KG_N_S, g->r, NULL, NULL};
+  return at;
+}
+
 /* Evaluates a function of the model in some lanes, with the general code for one state. Where it fails, the result is
  * NaN, and the status is noted in `failed`. */
 static __attribute__((cold, noinline)) void kg_group_redo(const kg_many *m, kg_group *g, const kg_function *f,
                                                           kg_mask where, kg_lanes t, const kg_lanes *y, int n_out,
                                                           kg_lanes *out) {
+  kg_scalar_point at = kg_group_row(g);
   for (int lane = 0; lane < KG_LANES; ++lane) {
     int status;
     if (where[lane] == 0) {
       continue;
     }
     kg_group_take(m, g, lane, y);
-    status = f->evaluate(t[lane], g->row, g->row + KG_N_Q, g->row_r, g->row_p, g->row_work, g->row_out);
+    at.t = t[lane];
+    status = f->evaluate(&at, g->row_p, g->row_work, g->row_out);
     for (int i = 0; i < n_out; ++i) {
       out[i][lane] = status < 0 ? (double)NAN : g->row_out[i];
     }
     if (status < 0 && g->failed[lane] == 0) {
       g->failed[lane] = status;
     }
-  }
-}
-
-/* The hidden inputs that are states of the model. */
-KG_INLINE void kg_group_show_states(const kg_group *g, const kg_lanes *y) {
-  for (int i = 0; i < KG_N_S; ++i) {
-    g->r[KG_N_R - KG_N_S + i] = y[KG_N - KG_N_S + i];
   }
 }
 
@@ -198,8 +205,8 @@ static __attribute__((noinline)) int kg_ode_evaluate(const kg_ode *ode, const kg
   kg_mask redo;
   (void)statistics;
   t = kg_group_time(g, t);
-  kg_group_show_states(g, y);
-  redo = KG_MANY_RHS(t, y, y + KG_N_Q, g->r, g->p, g->work, dydt) & g->watched;
+  const kg_point at = kg_group_point(g, t, y);
+  redo = KG_MANY_RHS(&at, g->p, g->work, dydt) & g->watched;
   if (kg_any(redo)) {
     kg_group_redo(g->many, g, g->many->rhs, redo, t, y, KG_N, dydt);
   }

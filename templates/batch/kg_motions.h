@@ -47,8 +47,11 @@ static void kg_group_finish_all(const kg_many *m, kg_group *g, kg_mask where, kg
 static int kg_start_is_consistent(const kg_many *m, const kg_group *g) {
   const kg_function *f = m->residuals;
   double moved[KG_N], *values = g->row_out + f->rows, *units = values + f->rows;
-  int consistent = kg_residual_units(f, KG_N_Q, KG_N_U, m->t_start, g->row, g->row + KG_N_Q, g->row_r, g->row_p,
-                                     g->row_work, values, units, moved, g->row_out) >= 0;
+  kg_scalar_point at = kg_group_row(g);
+  int consistent;
+  at.t = m->t_start;
+  consistent =
+      kg_residual_units(f, KG_N_Q, KG_N_U, &at, g->row_p, g->row_work, values, units, moved, g->row_out) >= 0;
   for (int i = 0; i < f->rows && consistent; ++i) {
     consistent = fabs(values[i]) <= m->start_tolerance * units[i];
   }
@@ -63,9 +66,6 @@ static int kg_group_read(const kg_many *m, const kg_group *g, ptrdiff_t motion) 
     const double x = columns[i].first[motion * columns[i].step];
     good &= x - x == 0.0;
     *(i < KG_N ? g->row + i : g->row_r + (i - KG_N)) = x;
-  }
-  for (int i = 0; i < KG_N_S; ++i) {
-    g->row_r[KG_N_R - KG_N_S + i] = g->row[KG_N - KG_N_S + i];
   }
   (void)memcpy(g->row_p, m->p, (size_t)(m->model->n_p + m->model->n_g) * sizeof *m->p);
   for (int i = 0; i < m->n_varied; ++i) {
@@ -146,9 +146,9 @@ static kg_lanes kg_group_quantity(const kg_many *m, kg_group *g, kg_mask where) 
   if (m->quantity == NULL) {
     return g->y[m->component];
   }
-  kg_group_show_states(g, g->y);
 #ifdef KG_MANY_QUANTITY
-  where &= KG_MANY_QUANTITY(g->t, g->y, g->y + KG_N_Q, g->r, g->p, g->work, &value);
+  const kg_point at = kg_group_point(g, g->t, g->y);
+  where &= KG_MANY_QUANTITY(&at, g->p, g->work, &value);
 #endif
   if (kg_any(where)) {
     const kg_mask failed = g->failed;

@@ -59,6 +59,7 @@ static inline int fmu_no_values(fmu_instance *instance, size_t n, const char *ty
 
 /* The contact, event or table that an outcome is about, or nothing. */
 static inline const char *fmu_culprit(fmu_data *d, int reason) {
+  kg_point at;
   int table;
 #if FMU_EVENTS
   if (d->hybrid.culprit >= 0 && d->hybrid.contacts.model) {
@@ -68,10 +69,11 @@ static inline const char *fmu_culprit(fmu_data *d, int reason) {
     return d->model->events[d->hybrid.culprit_event].name;
   }
 #endif
-  if (reason != KG_OUTSIDE_TABLE || kg_host_inputs(&d->host, d->t, d->y) < 0) {
+  at = kg_host_point(&d->host, d->t, d->y);
+  if (reason != KG_OUTSIDE_TABLE || kg_feedback_inputs(&d->host.feedback, &at) < 0) {
     return "";
   }
-  table = kg_outside_table(d->model, d->t, d->y, d->y + d->model->n_q, d->r, d->p, d->work, d->jacobian);
+  table = kg_outside_table(d->model, &at, d->p, d->work, d->jacobian);
   return table < 0 ? "" : d->model->tables[table].label;
 }
 
@@ -197,10 +199,11 @@ static inline int fmu_setup(fmu_instance *instance, int has_tolerance, kg_real t
 /* The first constraint that the start violates by more than `allowed` of its unit, its residual being d->jacobian[i]; or
  * the number of constraints. A negative status is written to `status`. */
 static inline int fmu_violated(fmu_data *d, const kg_function *residuals, kg_real allowed, int *status) {
-  const int n_q = d->model->n_q, n_u = d->model->n_u, m = residuals->rows;
+  const int m = residuals->rows;
+  const kg_point at = kg_host_point(&d->host, d->t, d->y);
   kg_real *units = d->jacobian + m, *beside = units + m;
-  *status = kg_residual_units(residuals, n_q, n_u, d->t, d->y, d->y + n_q, d->r, d->p, d->work, d->jacobian, units,
-                              d->state, beside);
+  *status = kg_residual_units(residuals, d->model->n_q, d->model->n_u, &at, d->p, d->work, d->jacobian, units, d->state,
+                              beside);
   for (int i = 0; i < m && *status >= 0; ++i) {
     if (!(KG_ABS(d->jacobian[i]) <= allowed * units[i])) {
       return i;

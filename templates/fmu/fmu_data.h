@@ -37,7 +37,6 @@ typedef struct {
   kg_real ahead;     /* length of the experiment, or FMU_AHEAD */
   const kg_model *model;
   int n;             /* length of y */
-  int n_s;
   kg_stepper stepper;
   kg_run run;
   kg_clock clocks[FMU_N_CLOCKS + 1];
@@ -66,6 +65,7 @@ typedef struct {
   kg_real *feedback;  /* values of the laws: scratch, those that act, and samples */
   kg_real *switching; /* work of the switches */
   kg_real *forces;    /* multipliers of the contact rows */
+  kg_real *zeros;     /* in place of the multipliers, and of the free vector of servo-constraints */
   kg_real *guards;
   kg_real *settled;   /* guards after the last event or step without event */
   kg_real *slopes;    /* scratch of directional derivatives */
@@ -135,12 +135,13 @@ static inline size_t fmu_place(fmu_data *d, char *memory) {
   const kg_model *m = d->model;
   const size_t n = (size_t)d->n, g = (size_t)fmu_guards_count(m);
   kg_real **const arrays[] = {&d->y, &d->rates, &d->r, &d->p, &d->values, &d->work, &d->state, &d->rtol, &d->atol,
-                              &d->stepping, &d->feedback, &d->switching, &d->forces, &d->guards, &d->settled,
+                              &d->stepping, &d->feedback, &d->switching, &d->forces, &d->zeros, &d->guards, &d->settled,
                               &d->slopes, &d->jacobian};
-  const size_t sizes[] = {n, n, (size_t)(m->n_r + m->n_hidden) + 1, (size_t)m->n_prepared + 1,
+  const size_t sizes[] = {n, n, (size_t)m->n_r + 1, (size_t)m->n_prepared + 1,
                           (size_t)fmu.n_values + 1, (size_t)fmu_largest_work(m), n, n, n, fmu_largest_stepping(d->n),
                           ((size_t)fmu.n_waiting + 2) * (size_t)fmu.width + 1,
-                          kg_switches_work(m) + 1, (size_t)m->n_rows + 1, g + 1, g + 1, fmu_slopes_length(d), fmu_jacobian_length(d)};
+                          kg_switches_work(m) + 1, (size_t)m->n_rows + 1, (size_t)m->n_rows + (size_t)m->n_free + 1, g + 1, g + 1,
+                          fmu_slopes_length(d), fmu_jacobian_length(d)};
   size_t total = (sizeof *d + 15) / 16 * 16;
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
     *arrays[i] = memory ? (kg_real *)(void *)(memory + total) : NULL;
@@ -187,7 +188,6 @@ static inline void fmu_describe(fmu_data *d) {
   d->host.model = d->model;
   d->host.rhs = kg_find_function(d->model, fmu.rhs);
   d->n = d->host.rhs->rows;
-  d->n_s = d->n - d->model->n_q - d->model->n_u;
 #if FMU_EVENTS
   fmu_find_rows(d);
 #endif
@@ -217,6 +217,7 @@ static inline void fmu_open_host(fmu_data *d) {
   f->values = d->feedback;
   f->held = f->values + fmu.width;
   f->samples = f->held + fmu.width;
+  d->host.zeros = d->zeros;
   d->host.jacobian = d->jacobian;
 }
 

@@ -39,9 +39,7 @@ static inline int fmu_evaluate_rates(fmu_data *d) {
 /* Evaluates a function of the table at the present state; it reads the multipliers of the contacts. */
 static inline int fmu_evaluate_function(fmu_data *d, int index) {
   const kg_function *f = kg_find_function(d->model, fmu.functions[index].name);
-  kg_real *hidden = d->r + d->model->n_r;
-  const size_t size = (size_t)d->model->n_rows * sizeof *hidden;
-  const kg_real t = fmu_time(d);
+  kg_point at = kg_host_point(&d->host, fmu_time(d), d->y);
   int status = KG_OK;
   if (d->fresh[index]) {
     return KG_OK;
@@ -51,12 +49,11 @@ static inline int fmu_evaluate_function(fmu_data *d, int index) {
     status = fmu_evaluate_rates(d);
   }
   if (status >= 0) {
-    status = kg_host_inputs(&d->host, t, d->y);
+    status = kg_feedback_inputs(&d->host.feedback, &at);
   }
   if (status >= 0) {
-    memcpy(hidden, d->forces, size);
-    status = f->evaluate(t, d->y, d->y + d->model->n_q, d->r, d->p, d->work, d->values + fmu.functions[index].first);
-    memset(hidden, 0, size);
+    at.forces = d->forces;
+    status = f->evaluate(&at, d->p, d->work, d->values + fmu.functions[index].first);
   }
   d->fresh[index] = status >= 0;
   return status;
@@ -128,6 +125,7 @@ static inline int fmu_start_stepper(fmu_data *d, const kg_stepper_options *optio
   fmu_find_rows(d);
   h->p = d->p;
   h->r = d->r;
+  h->free = d->zeros;
   h->stepper = &d->stepper;
   h->plain = kg_host_ode(&d->host);
   h->inputs = kg_host_fill;

@@ -50,6 +50,7 @@ static inline int fmu_is_zero(int n, const kg_real *x) {
 static inline int fmu_add_product(fmu_data *d, const char *prefix, const char *argument, int n, const kg_real *direction,
                                   kg_real *out) {
   char name[32];
+  const kg_point at = kg_host_point(&d->host, fmu_time(d), d->y);
   const kg_function *f;
   int status;
   if (fmu_is_zero(n, direction)) {
@@ -61,7 +62,7 @@ static inline int fmu_add_product(fmu_data *d, const char *prefix, const char *a
   if (f == NULL) {
     return KG_INVALID_ARGUMENT;
   }
-  status = f->evaluate(fmu_time(d), d->y, d->y + d->model->n_q, d->r, d->p, d->work, d->jacobian);
+  status = f->evaluate(&at, d->p, d->work, d->jacobian);
   for (int i = 0; i < f->rows && status >= 0; ++i) {
     out[i] += kg_dot(n, d->jacobian + i * (ptrdiff_t)n, direction);
   }
@@ -73,7 +74,7 @@ static inline int fmu_add_slopes(fmu_data *d, const fmu_slope *s, const char *pr
   const kg_model *m = d->model;
   int status = fmu_add_product(d, prefix, "q", m->n_q, s->y, out);
   status = status < 0 ? status : fmu_add_product(d, prefix, "u", m->n_u, s->y + m->n_q, out);
-  status = status < 0 ? status : fmu_add_product(d, prefix, "s", d->n_s, s->y + m->n_q + m->n_u, out);
+  status = status < 0 ? status : fmu_add_product(d, prefix, "s", m->n_s, s->y + m->n_q + m->n_u, out);
   return status < 0 ? status : fmu_add_product(d, prefix, "r", m->n_r, r, out);
 }
 
@@ -108,11 +109,12 @@ static inline int fmu_has_contact_forces(const fmu_data *d) {
  * outputs_q, into s->values. KG_INVALID_ARGUMENT if the Jacobians do not give all that is needed. */
 static inline int fmu_exact(fmu_data *d, const fmu_slope *s, int needs) {
   const int along_parameters = !fmu_is_zero(d->model->n_p, s->p);
+  const kg_point at = kg_host_point(&d->host, fmu_time(d), d->y);
   int status;
   if ((needs & FMU_NEEDS_VALUES) || (needs & FMU_NEEDS_OUTPUTS && along_parameters) || fmu_has_contact_forces(d)) {
     return KG_INVALID_ARGUMENT;
   }
-  status = kg_host_inputs(&d->host, fmu_time(d), d->y);
+  status = kg_feedback_inputs(&d->host.feedback, &at);
   status = status < 0 ? status : fmu_slope_inputs(d, s);
   if (status >= 0 && (needs & FMU_NEEDS_RATES)) {
     status = fmu_add_slopes(d, s, "jacobian_", s->laws, s->rates);

@@ -19,6 +19,7 @@ static inline int fmu_is_integer(const fmu_variable *v) {
 /* Values that follow from others. */
 static inline int fmu_get_computed(fmu_data *d, const fmu_variable *v, kg_real *value) {
   int status = fmu_refresh(d);
+  const kg_point at = kg_host_point(&d->host, fmu_time(d), d->y);
   switch (v->kind) {
     case FMU_RATE:
       status = status < 0 ? status : fmu_evaluate_rates(d);
@@ -30,7 +31,7 @@ static inline int fmu_get_computed(fmu_data *d, const fmu_variable *v, kg_real *
       return status;
     case FMU_LAW:
       fmu_prepare(d);
-      status = status < 0 ? status : kg_host_inputs(&d->host, fmu_time(d), d->y);
+      status = status < 0 ? status : kg_feedback_inputs(&d->host.feedback, &at);
       *value = d->r[v->index];
       return status;
     case FMU_GUARD:

@@ -27,8 +27,9 @@ cdef const kg_model *MODEL = <const kg_model *><size_t>globals()["MODEL_ADDRESS"
 {% else %}
 cdef const kg_model *MODEL = kg_get_model()
 {% endif %}
-cdef int N_S = kg_count_states(MODEL)  # additional states, the last values of r
-cdef int FIRST_STATE = MODEL.n_r + MODEL.n_hidden - N_S
+cdef int N_S = MODEL.n_s
+cdef int N_HIDDEN = MODEL.n_rows + MODEL.n_free + N_S  # values of a vector of all inputs after those of the user
+cdef int FIRST_STATE = MODEL.n_r + MODEL.n_rows + MODEL.n_free  # in it: inputs, multipliers, free vector, states
 
 if MODEL.abi != KG_ABI:
     raise ImportError(
@@ -57,8 +58,8 @@ DIGEST = MODEL.digest.decode()
 COORDINATES = _names(MODEL.coordinates, MODEL.n_q)
 SPEEDS = _names(MODEL.speeds, MODEL.n_u)
 INPUTS = _names(MODEL.inputs, MODEL.n_r)
-STATES = _names(MODEL.inputs + FIRST_STATE, N_S) if N_S else ()
-HIDDEN = tuple([f"hidden input {i}" for i in range(MODEL.n_hidden - N_S)]) + STATES
+STATES = _names(MODEL.states, N_S)
+HIDDEN = tuple([f"hidden input {i}" for i in range(N_HIDDEN - N_S)]) + STATES
 PARAMETERS = _names(MODEL.parameters, MODEL.n_p)
 N_GAINS = MODEL.n_g
 {% if not has.is_shared %}

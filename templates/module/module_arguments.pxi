@@ -1,15 +1,24 @@
 # Reading arguments: a float64 C-contiguous array of the right length costs a few nanoseconds; other real numbers
 # (integers, lists, other floats, strided arrays) are converted; anything else raises SolveError with its name.
 
-cdef struct Arguments:
-    double t
-    const double *q
-    const double *u
-    const double *r
+cdef inline void _point_to(kg_point *a, const double *inputs) noexcept nogil:
+    """Let a point read all inputs: those of the user, then multipliers, free vector and states."""
+    a.r = inputs
+    a.forces = inputs + MODEL.n_r
+    a.free = a.forces + MODEL.n_rows
+    a.s = inputs + FIRST_STATE
 
 
 cdef inline double *_data(object array) noexcept:
     return <double *>PyArray_DATA(<PyArrayObject *>array)
+
+
+cdef inline kg_point _point(double t, object q, object u, object inputs) noexcept:
+    """The point with these arrays, which must stay alive; ``inputs``: all of them (`_as_inputs`)."""
+    cdef kg_point a
+    a.t, a.q, a.u = t, _data(q), _data(u)
+    _point_to(&a, _data(inputs))
+    return a
 
 
 cdef inline bint _is_vector(object value, npy_intp n) noexcept:
@@ -172,18 +181,18 @@ cdef object _as_vector(object value, tuple names, str what):
 
 cdef object _as_inputs(object value, str what):
     """All inputs, (n_r + n_hidden,), from the inputs (n_r,), with zeros for the hidden ones, or from all inputs."""
-    if _is_vector(value, MODEL.n_r + MODEL.n_hidden):
+    if _is_vector(value, MODEL.n_r + N_HIDDEN):
         return value
     if not _is_vector(value, MODEL.n_r):
         value = _as_array(value, what)
-        if MODEL.n_hidden and value.shape == (len(INPUTS) + len(HIDDEN),):
+        if N_HIDDEN and value.shape == (len(INPUTS) + len(HIDDEN),):
             return value
         value = _as_vector(value, INPUTS, what)
-    if MODEL.n_hidden == 0:
+    if N_HIDDEN == 0:
         return value
-    array = _new_vector(MODEL.n_r + MODEL.n_hidden)
+    array = _new_vector(MODEL.n_r + N_HIDDEN)
     memcpy(_data(array), _data(value), MODEL.n_r * sizeof(double))
-    memset(_data(array) + MODEL.n_r, 0, MODEL.n_hidden * sizeof(double))
+    memset(_data(array) + MODEL.n_r, 0, N_HIDDEN * sizeof(double))
     return array
 
 

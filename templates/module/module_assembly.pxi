@@ -1,7 +1,7 @@
 # Assembly along a path of some coordinates and outputs: positions, speeds and accelerations of all coordinates.
 
 cdef extern from "module_runtime.h" nogil:
-{{ structs(("kg_assembly", "kg_assembly_work_arrays", "kg_assembly_time", "kg_assembly_state"), known=("kg_function",)) }}
+{{ structs(("kg_assembly", "kg_assembly_work_arrays", "kg_assembly_time", "kg_assembly_state"), known=("kg_function", "kg_point")) }}
     size_t kg_module_assembly_place(const kg_assembly *, double *, kg_assembly_work_arrays *)
     int kg_module_assembly_prescribed(const kg_assembly *)
     int kg_module_assembly_first(const kg_assembly_time *, double *, int *)
@@ -111,9 +111,9 @@ cdef class Assembly:
 
     cdef int point(self, kg_assembly_time *x, Run run, double t, const double *target) except -1:
         """Describe one time of the path."""
-        x.a, x.w, x.p, x.r, x.target, x.t = (
-            &self.model, &self.arrays, (<Prepared>self.prepared).values, run.evaluation.r, target, t
-        )
+        x.a, x.w, x.p, x.target = &self.model, &self.arrays, (<Prepared>self.prepared).values, target
+        x.at = run.evaluation.at
+        x.at.t = t
         if _fill(&run.evaluation.source, t, NULL, 0, run.evaluation.r) == STATUS_PYTHON:
             raise run.error
         return 0

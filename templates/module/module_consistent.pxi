@@ -5,12 +5,12 @@ cdef extern from "module_runtime.h" nogil:
         KG_INCONSISTENT
 {{ structs(("kg_manifold", "kg_integrals", "kg_projection"), known=("kg_function",)) }}
     size_t kg_module_consistent_work(const kg_manifold *)
-    int kg_module_make_consistent(const kg_manifold *, double, double *, double *, const double *, const double *,
+    int kg_module_make_consistent(const kg_manifold *, const kg_point *, double *, double *, const double *,
                                   const int *, double, double *, int *)
     size_t kg_module_projection_work(const kg_projection *)
     void kg_module_projection_start(kg_projection *)
-    int kg_module_projection_renew(kg_projection *, double, const double *, const double *, const double *)
-    int kg_module_project(kg_projection *, kg_stepper *, const double *, int)
+    int kg_module_projection_renew(kg_projection *, const kg_point *)
+    int kg_module_project(kg_projection *, kg_stepper *, const kg_point *, int)
 
 
 cdef int _fill_manifold(kg_manifold *c) except -1:
@@ -30,6 +30,7 @@ def make_consistent(prepared, t, q, u, r, fixed, tolerance):
     satisfied, KG_INCONSISTENT: no correction from this state, other negative ones: a function of the model failed.
     """
     cdef kg_manifold manifold
+    cdef kg_point at
     cdef int corrections = 0, status
     cdef double *work
     cdef int *flags
@@ -39,6 +40,7 @@ def make_consistent(prepared, t, q, u, r, fixed, tolerance):
     q, u, r = _as_vector(q, COORDINATES, "q").copy(), _as_vector(u, SPEEDS, "u").copy(), _as_inputs(r, "r")
     if not (time - time == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
         _refuse_infinite(time, q, u, r)
+    at = _point(time, q, u, r)
     stays = numpy.zeros(MODEL.n_q + MODEL.n_u, dtype=numpy.intc)
     indices, n_fixed = _indices(fixed, MODEL.n_q + MODEL.n_u, "fixed")
     stays[indices[:n_fixed]] = 1
@@ -48,7 +50,7 @@ def make_consistent(prepared, t, q, u, r, fixed, tolerance):
         raise MemoryError
     try:
         status = kg_module_make_consistent(
-            &manifold, time, _data(q), _data(u), _data(r), (<Prepared>prepared).values, flags, limit, work, &corrections
+            &manifold, &at, _data(q), _data(u), (<Prepared>prepared).values, flags, limit, work, &corrections
         )
     finally:
         free(work)

@@ -8,11 +8,10 @@ cdef extern from "module_runtime.h" nogil:
     size_t kg_module_contacts_work(const kg_model *)
     int kg_module_contacts_integers(const kg_model *)
     int kg_module_contacts_start(kg_contacts *, const kg_model *, const double *, int *, double *)
-    int kg_module_contacts_measure(kg_contacts *, double, double *, const double *, const double *)
-    int kg_module_contacts_settle(kg_contacts *, double, const double *, const double *, const double *)
-    int kg_module_contacts_after_impulse(kg_contacts *, double, const double *, double *, const double *, const double *,
-                                double *, double *)
-    int kg_module_contacts_rhs(kg_contacts *, double, const double *, const double *, const double *, double *, double *)
+    int kg_module_contacts_measure(kg_contacts *, const kg_point *, double *, const double *)
+    int kg_module_contacts_settle(kg_contacts *, const kg_point *)
+    int kg_module_contacts_after_impulse(kg_contacts *, const kg_point *, double *, const double *, double *, double *)
+    int kg_module_contacts_rhs(kg_contacts *, const kg_point *, double *, double *)
 
 CONTACTS = tuple([MODEL.contacts[i].name.decode() for i in range(MODEL.n_contacts)])
 
@@ -59,6 +58,7 @@ def contacts_after_impulse(prepared, t, q, u_before, u, r):
     `Conflict` or None, else None; the speeds after (n_u,) and the impulses of the contact rows (n_rows,).
     """
     cdef kg_contacts c
+    cdef kg_point at
     cdef int status
     cdef double time = _time(t)
     _require_prepared(prepared)
@@ -67,12 +67,13 @@ def contacts_after_impulse(prepared, t, q, u_before, u, r):
     q, before, r = _as_vector(q, COORDINATES, "q"), _as_vector(u_before, SPEEDS, "u_before"), _as_inputs(r, "r")
     _refuse_infinite(time, q, after, r)
     _check_finite(before, SPEEDS, "u_before")
+    at = _point(time, q, after, r)
     status = kg_module_contacts_start(
         &c, MODEL, (<Prepared>prepared).values, <int *>PyArray_DATA(<PyArrayObject *>modes), _data(work)
     )
     if status >= 0:
         status = kg_module_contacts_after_impulse(
-            &c, time, _data(q), _data(after), _data(before), _data(r), _data(part), _data(impulses)
+            &c, &at, _data(after), _data(before), _data(part), _data(impulses)
         )
     return status, (c.culprit, _conflict(&c, status)) if status < 0 else None, after, impulses
 
@@ -84,6 +85,7 @@ def contacts(prepared, t, q, u, r, atol=None):
     or None, else None; modes (n_contacts,); values, rates and multipliers of the contact rows (n_rows,); q' and u'.
     """
     cdef kg_contacts c
+    cdef kg_point at
     cdef int status
     cdef double time = _time(t)
     cdef double *tolerances = NULL
@@ -93,6 +95,8 @@ def contacts(prepared, t, q, u, r, atol=None):
         _refuse_infinite(time, q, u, r)
     modes, work = _contact_memory()
     qdot, udot, state = numpy.zeros(MODEL.n_q), numpy.zeros(MODEL.n_u), numpy.concatenate([q, u])
+    at = _point(time, q, u, r)
+    at.q, at.u = _data(state), _data(state) + MODEL.n_q
     if atol is not None:
         atol = _as_vector(atol, (*COORDINATES, *SPEEDS), "atol")
         tolerances = _data(atol)
@@ -100,11 +104,11 @@ def contacts(prepared, t, q, u, r, atol=None):
         &c, MODEL, (<Prepared>prepared).values, <int *>PyArray_DATA(<PyArrayObject *>modes), _data(work)
     )
     if status >= 0 and tolerances != NULL:
-        status = kg_module_contacts_measure(&c, time, _data(state), _data(r), tolerances)
+        status = kg_module_contacts_measure(&c, &at, _data(state), tolerances)
     if status >= 0:
-        status = kg_module_contacts_settle(&c, time, _data(q), _data(u), _data(r))
+        status = kg_module_contacts_settle(&c, &at)
     if status >= 0:
-        status = kg_module_contacts_rhs(&c, time, _data(q), _data(u), _data(r), _data(qdot), _data(udot))
+        status = kg_module_contacts_rhs(&c, &at, _data(qdot), _data(udot))
     rows = (
         _copied(c.s.value, MODEL.n_rows), _copied(c.s.rate, MODEL.n_rows), _copied(c.lambda_, MODEL.n_rows)
     )

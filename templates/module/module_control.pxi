@@ -63,13 +63,12 @@ cdef struct ControlLoop:
 
 
 cdef int _inputs_at(Evaluation *e, double t, const double *y) noexcept nogil:
-    """Write the inputs at t into e.r, then the states of y, then the controls of each group for the state y."""
+    """Let the point read the state y; write the inputs at t into e.r, then the controls of each group for this state."""
     cdef ControlLoop *c = <ControlLoop *>e.control
     cdef int status = KG_OK
+    _place(e, t, y)
     if e.source.kind != INPUT_CONSTANT and _fill(&e.source, t, y, e.first_state, e.r) < 0:
         return STATUS_PYTHON
-    if N_S:
-        memcpy(e.r + FIRST_STATE, y + e.first_state, N_S * sizeof(double))
     while c != NULL and status >= 0:
         status = _control(e, c, t, y)
         c = c.next
@@ -79,10 +78,12 @@ cdef int _inputs_at(Evaluation *e, double t, const double *y) noexcept nogil:
 cdef int _under_law(void *context, double t, const double *y, double *dydt) noexcept nogil:
     """The right-hand side if only one law writes inputs, without limits and into consecutive places of r."""
     cdef Evaluation *e = <Evaluation *>context
-    cdef int status = e.law(t, y, y + e.n_q, e.r, e.p, e.law_work, e.controls)
+    cdef int status
+    _place(e, t, y)
+    status = e.law(&e.at, e.p, e.law_work, e.controls)
     if status < 0:
         return status
-    return e.evaluate(t, y, y + e.n_q, e.r, e.p, e.work, dydt)
+    return e.evaluate(&e.at, e.p, e.work, dydt)
 
 
 cdef bint _has_only_law(Evaluation *e) noexcept nogil:
@@ -117,7 +118,8 @@ cdef int _evaluate_law(Evaluation *e, ControlLoop *c, double t, const double *y)
     """Write the controls of the law or source, clipped to their limits, into tau."""
     cdef int status, k
     if c.law != NULL:
-        status = c.law.evaluate(t, y, y + MODEL.n_q, e.r, e.p, c.work, c.values)
+        _place(e, t, y)
+        status = c.law.evaluate(&e.at, e.p, c.work, c.values)
         if c.places != NULL:
             for k in range(c.n):
                 c.tau[k] = c.values[c.places[k]]
@@ -199,7 +201,7 @@ cdef class Control:
         places=None,
     ):
         cdef ControlLoop *c = &self.loop
-        indices, c.n = _indices(slots, MODEL.n_r + MODEL.n_hidden, "slots")
+        indices, c.n = _indices(slots, MODEL.n_r, "slots")
         self.inputs = law if isinstance(law, Inputs) else None
         c.law = NULL if law is None or self.inputs is not None else _find(law)
         if self.inputs is not None:
@@ -280,7 +282,7 @@ cdef class Control:
         if self.inputs is not None:
             kept = (<Inputs>self.inputs).fill(&c.source, run, c.inputs)
         if self.hidden is not None:
-            memcpy(run.evaluation.r + MODEL.n_r, _data(self.hidden), (FIRST_STATE - MODEL.n_r) * sizeof(double))
+            run.evaluation.at.forces, run.evaluation.at.free = _data(self.hidden), _data(self.hidden) + MODEL.n_rows
         return kept
 
     cdef void forget(self):
@@ -336,17 +338,21 @@ def inputs_along(function, inputs, times, states, control=None):
     cdef Run run = Run(function, inputs)
     cdef size_t i, n_t, width
     cdef int status
+    cdef double *row
     t, y = _as_states(times, states)
     n_t, width = y.shape[0], y.shape[1]
     run.close_loop(_controls(control), <int>width)
     run.evaluation.first_state = <int>width - N_S
-    result = numpy.empty((n_t, run.function.n_r))
+    result = numpy.zeros((n_t, run.function.n_r))
     for i in range(n_t):
         run.recall(_data(t)[i])
         status = _inputs_at(&run.evaluation, _data(t)[i], _data(y) + i * width)
         if status == STATUS_PYTHON:
             raise run.error
-        memcpy(_data(result) + i * run.function.n_r, run.evaluation.r, run.function.n_r * sizeof(double))
+        row = _data(result) + i * run.function.n_r
+        memcpy(row, run.evaluation.r, MODEL.n_r * sizeof(double))
+        memcpy(row + MODEL.n_r, run.evaluation.at.forces, (FIRST_STATE - MODEL.n_r) * sizeof(double))
+        memcpy(row + FIRST_STATE, run.evaluation.at.s, N_S * sizeof(double))
         if status < 0:
             result[i, :MODEL.n_r] = numpy.nan
     return result
@@ -380,9 +386,6 @@ def along(function, inputs, control, times, states, others=()):
             raise run.error
         if status >= 0:
             for item, result in zip(functions, results):
-                _value_of(
-                    <Function>item, _data(t)[i], state, state + MODEL.n_q, run.evaluation.r,
-                    _data(result) + i * (<Function>item).n_out
-                )
+                _value_of(<Function>item, &run.evaluation.at, _data(result) + i * (<Function>item).n_out)
     return results
 

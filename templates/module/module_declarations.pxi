@@ -49,14 +49,13 @@ cdef extern from "module_steppers.h" nogil:
         KG_LAW_RESTITUTION
         KG_LAW_LATCH
         KG_LAW_LOAD
-    ctypedef int (*kg_evaluate)(double, const double *, const double *, const double *, const double *, double *,
-                                double *) noexcept nogil
+{{ structs(("kg_point",)) }}
+    ctypedef int (*kg_evaluate)(const kg_point *, const double *, double *, double *) noexcept nogil
 {{ structs((
     "kg_function", "kg_contact_info", "kg_event_info", "kg_table_info", "kg_model", "kg_ode", "kg_statistics",
     "kg_stepper_options", "kg_stepper", "kg_clock", "kg_switches", "kg_instants", "kg_run", "kg_rows",
 )) }}
     const kg_model *kg_get_model()
-    int kg_count_states(const kg_model *)
 
     double kg_stepper_time_difference(const kg_stepper *) noexcept nogil
     double kg_stepper_difference(const kg_stepper *, int, double) noexcept nogil
@@ -75,10 +74,9 @@ cdef extern from "module_steppers.h" nogil:
     void kg_module_dense_evaluate(int, int, const double *, double, double, double, double *)
     const char *kg_module_status_message(int)
     bint kg_module_all_finite(int, const double *)
-    int kg_module_evaluate(const kg_function *, double, const double *, const double *, const double *, const double *,
-                           double *, double *, int)
-    int kg_module_residual_units(const kg_function *, int, int, double, const double *, const double *, const double *,
-                                 const double *, double *, double *, double *, double *)
+    int kg_module_evaluate(const kg_function *, const kg_point *, const double *, double *, double *, int)
+    int kg_module_residual_units(const kg_function *, int, int, const kg_point *, const double *, double *, double *,
+                                 double *, double *)
     enum:
         KG_ROW_ARGUMENTS
     int kg_module_open_row(const kg_rows *, Py_ssize_t)

@@ -117,7 +117,7 @@ cdef class Function:
         self.evaluate = self.function.evaluate
         self.name, self.prepared, self.shape, self.named = name, prepared, _shape(self.function), named
         self.p = self.prepared.values
-        self.n_q, self.n_u, self.n_r = MODEL.n_q, MODEL.n_u, MODEL.n_r + MODEL.n_hidden
+        self.n_q, self.n_u, self.n_r = MODEL.n_q, MODEL.n_u, MODEL.n_r + N_HIDDEN
         self.dimensions = len(self.shape)
         self.n_out = 1
         for i in range(self.dimensions):
@@ -142,7 +142,7 @@ cdef class Function:
 
         For a model with states (q', u', s'), the last array (n_s,).
         """
-        cdef Arguments a
+        cdef kg_point a
         cdef int n_u = self.n_out - self.n_q - N_S
         if n_u < 0 or self.dimensions != 1:
             raise SolveError(f"{self.name} has shape {self.shape}; only a right-hand side is a pair (q', u')")
@@ -168,7 +168,7 @@ cdef class Function:
                 _refuse_overlap("out[0] (qdot)", "out[1] (udot)")
             if N_S:
                 self._check_state_rates((<tuple>out)[2], qdot, udot, &a)
-        cdef int status = self.evaluate(a.t, a.q, a.u, a.r, self.p, self.work, self.scratch)
+        cdef int status = self.evaluate(&a, self.p, self.work, self.scratch)
         if status >= 0 and not _is_finite(self.scratch, self.n_out):
             status = KG_NOT_FINITE
         if status != KG_OK:
@@ -179,7 +179,7 @@ cdef class Function:
             _copy(self.scratch + self.n_q + n_u, _data((<tuple>out)[2]), N_S)
         return out
 
-    cdef int _check_state_rates(self, object sdot, object qdot, object udot, Arguments *a) except -1:
+    cdef int _check_state_rates(self, object sdot, object qdot, object udot, kg_point *a) except -1:
         self._check_output(sdot, N_S, "out[2] (sdot)", a)
         if _overlap(_data(sdot), N_S * 8, _data(qdot), self.n_q * 8):
             _refuse_overlap("out[2] (sdot)", "out[0] (qdot)")
@@ -189,7 +189,7 @@ cdef class Function:
 
     def value(self, t, q, u, r=None, s=None, out=None):
         """The function's value: a float, or an array of ``shape``, a new one or ``out``."""
-        cdef Arguments a
+        cdef kg_point a
         converted = None
         if not _is_plain(self, t, q, u, r, s, &a):
             converted = self._read(t, q, u, r, s, &a)
@@ -200,7 +200,7 @@ cdef class Function:
         if self.dimensions == 0:
             if out is not None:
                 raise SolveError(f"{self.name} is a scalar and is returned; it takes no out=")
-            status = kg_module_evaluate(self.function, a.t, a.q, a.u, a.r, self.p, self.work, self.scratch, 1)
+            status = kg_module_evaluate(self.function, &a, self.p, self.work, self.scratch, 1)
             if status != KG_OK:
                 self._report(status, &a, self.scratch)
             return self.scratch[0]
@@ -208,7 +208,7 @@ cdef class Function:
             out = PyArray_SimpleNew(self.dimensions, self.size, NPY_DOUBLE)
         else:
             self._check_output(out, -1, "out", &a)
-        status = kg_module_evaluate(self.function, a.t, a.q, a.u, a.r, self.p, self.work, _data(out), self.n_out)
+        status = kg_module_evaluate(self.function, &a, self.p, self.work, _data(out), self.n_out)
         if status != KG_OK:
             self._report(status, &a, _data(out))
         return out
@@ -216,7 +216,7 @@ cdef class Function:
     def with_units(self, t, q, u, r=None):
         """The residuals and their units, each (n,): what they change by, to first order, when q and u change by the size
         of their largest components, or by 1 where all of them are zero."""
-        cdef Arguments a
+        cdef kg_point a
         converted = None
         if not _is_plain(self, t, q, u, r, None, &a):
             converted = self._read(t, q, u, r, None, &a)
@@ -225,8 +225,7 @@ cdef class Function:
         values, units = _new_vector(self.n_out), _new_vector(self.n_out)
         scratch = _new_vector(self.n_q + self.n_u + self.n_out)
         status = kg_module_residual_units(
-            self.function, self.n_q, self.n_u, a.t, a.q, a.u, a.r, self.p, self.work, _data(values), _data(units),
-            _data(scratch)
+            self.function, self.n_q, self.n_u, &a, self.p, self.work, _data(values), _data(units), _data(scratch)
         )
         if status == KG_NOT_FINITE and kg_module_all_finite(self.n_out, _data(values)):
             raise SolveError(
@@ -243,7 +242,7 @@ cdef class Function:
         A y' that is not finite is a SolveError here, too: from NaN at the start RK45 would never return, and LSODA
         would report success.
         """
-        cdef Arguments a
+        cdef kg_point a
         cdef const double *values
         cdef int n = self.n_q + self.n_u
         if not _is_vector(y, n + N_S):
@@ -255,7 +254,7 @@ cdef class Function:
         if not (a.t - a.t == 0.0 and _is_finite(values, n) and _is_finite(a.r, self.n_r)):
             _refuse_infinite(t, y[:self.n_q], y[self.n_q:n], numpy.empty(0) if r is None else r)
         result = _new_vector(self.n_out)
-        status = kg_module_evaluate(self.function, a.t, a.q, a.u, a.r, self.p, self.work, _data(result), self.n_out)
+        status = kg_module_evaluate(self.function, &a, self.p, self.work, _data(result), self.n_out)
         if status != KG_OK:
             self._report(status, &a, _data(result))
         return result
@@ -270,7 +269,7 @@ cdef class Function:
         """
         return _low_level(self, r, _controls(control))
 
-    cdef object _read(self, object t, object q, object u, object r, object s, Arguments *a):
+    cdef object _read(self, object t, object q, object u, object r, object s, kg_point *a):
         """Fill ``a`` from the arguments; returns what must stay alive while ``a`` is used.
 
         Returns NAMED for values by name, and ROWS for many states; ``a`` is then undefined.
@@ -292,7 +291,7 @@ cdef class Function:
         if s is not None or (N_S and r is not None):
             r = self._read_states(r, s, a)
         elif r is None and self.default_r != NULL:
-            a.r = self.default_r
+            _point_to(a, self.default_r)
         else:
             r = self._read_inputs(r, a)
             kept = (kept, r)
@@ -301,7 +300,7 @@ cdef class Function:
             _refuse_infinite(t, q, u, numpy.empty(0) if r is None else r)
         return kept
 
-    cdef object _read_states(self, object r, object s, Arguments *a):
+    cdef object _read_states(self, object r, object s, kg_point *a):
         """All inputs (n_r + n_hidden,), with the states ``s`` (n_s,); None: those in ``r``, or the default ones."""
         if N_S == 0:
             raise SolveError(f"s is {s!r}, but the model {NAME!r} has no states: leave s out")
@@ -317,7 +316,7 @@ cdef class Function:
             s = _as_vector(s, STATES, "s")
             _check_finite(s, STATES, "s")
             memcpy(_data(self.given) + FIRST_STATE, _data(s), N_S * sizeof(double))
-        a.r = _data(self.given)
+        _point_to(a, _data(self.given))
         if not _is_finite(a.r, self.n_r):
             self._check_defaults(self.given)
         return self.given
@@ -336,18 +335,18 @@ cdef class Function:
             raise SolveError(f"{self.name} needs the states of the model: pass s= ({N_S} values: {', '.join(STATES)})")
         return 0
 
-    cdef object _read_inputs(self, object r, Arguments *a):
+    cdef object _read_inputs(self, object r, kg_point *a):
         if r is None:
             if self.default_r == NULL:
                 self._check_defaults(self.all_inputs)
-            a.r = self.default_r
+            _point_to(a, self.default_r)
             return None
         if not _is_vector(r, self.n_r):
             r = _as_inputs(r, "r")
-        a.r = _data(r)
+        _point_to(a, _data(r))
         return r
 
-    cdef int _check_output(self, object out, npy_intp n, str what, Arguments *a) except -1:
+    cdef int _check_output(self, object out, npy_intp n, str what, kg_point *a) except -1:
         """Raise SolveError for an output that cannot be written or shares memory with an input; n < 0: any shape."""
         cdef PyArrayObject *array = <PyArrayObject *>out
         cdef size_t size = 8 * (self.n_out if n < 0 else n)
@@ -370,7 +369,7 @@ cdef class Function:
             _refuse_overlap(what, "r")
         return 0
 
-    cdef object _report(self, int status, const Arguments *a, const double *out):
+    cdef object _report(self, int status, const kg_point *a, const double *out):
         if status >= 0:
             self.repartitioned += status == KG_REPARTITIONED
             return None
@@ -384,22 +383,24 @@ cdef class Function:
         )
 
 
-cdef inline bint _is_plain(Function f, object t, object q, object u, object r, object s, Arguments *a) noexcept:
+cdef inline bint _is_plain(Function f, object t, object q, object u, object r, object s, kg_point *a) noexcept:
     """Fill ``a`` from arguments that need no conversion: finite arrays of a state, and inputs, if not the default ones."""
     if not (PyFloat_CheckExact(t) and s is None and _is_vector(q, f.n_q) and _is_vector(u, f.n_u)):
         return False
-    a.t, a.q, a.u, a.r = PyFloat_AS_DOUBLE(t), _data(q), _data(u), f.default_r
+    cdef const double *inputs = f.default_r
+    a.t, a.q, a.u = PyFloat_AS_DOUBLE(t), _data(q), _data(u)
     if r is not None:
         if N_S or not _is_vector(r, f.n_r):
             return False
-        a.r = _data(r)
+        inputs = _data(r)
+    _point_to(a, inputs)
     return (
-        a.r != NULL and a.t - a.t == 0.0 and _is_finite(a.q, f.n_q) and _is_finite(a.u, f.n_u)
+        inputs != NULL and a.t - a.t == 0.0 and _is_finite(a.q, f.n_q) and _is_finite(a.u, f.n_u)
         and (r is None or _is_finite(a.r, f.n_r))
     )
 
 
-cdef inline bint _is_output(Function f, object out, npy_intp n, const Arguments *a) noexcept:
+cdef inline bint _is_output(Function f, object out, npy_intp n, const kg_point *a) noexcept:
     """Whether a vector can be written and shares no memory with the arguments."""
     cdef double *data
     if not (_is_vector(out, n) and PyArray_ISWRITEABLE(<PyArrayObject *>out)):
@@ -425,8 +426,8 @@ cdef object _as_outputs(object out):
     return tuple(out)
 
 
-cdef int _value_of(Function f, double t, const double *q, const double *u, const double *r, double *out) except -1:
+cdef int _value_of(Function f, const kg_point *a, double *out) except -1:
     """Write the value of a function into ``out``, unless the evaluation fails."""
-    if f.evaluate(t, q, u, r, f.p, f.work, f.scratch) >= 0:
+    if f.evaluate(a, f.p, f.work, f.scratch) >= 0:
         memcpy(out, f.scratch, f.n_out * sizeof(double))
     return 0

@@ -1,7 +1,7 @@
 # Runs of models with contacts and events (kg_hybrid.h): memory, callbacks and records of events and phases.
 
 cdef extern from "module_runtime.h" nogil:
-{{ structs(("kg_record", "kg_hybrid"), known=("kg_function", "kg_model", "kg_stepper", "kg_ode", "kg_impulse_rows", "kg_contacts")) }}
+{{ structs(("kg_record", "kg_hybrid"), known=("kg_point", "kg_function", "kg_model", "kg_stepper", "kg_ode", "kg_impulse_rows", "kg_contacts")) }}
     size_t kg_module_hybrid_memory(kg_hybrid *)
     int kg_module_hybrid_open(kg_hybrid *, void *)
     int kg_module_hybrid_start(kg_run *, kg_hybrid *, const kg_stepper_options *, double *, double *)
@@ -20,8 +20,8 @@ IRREVERSIBLE_EVENTS = tuple([
 ])
 
 
-cdef int _hybrid_inputs(void *host, double t, const double *q, const double *u, double *r) noexcept nogil:
-    return _inputs_at((<RunHost *>host).evaluation, t, q)  # u follows q
+cdef int _hybrid_inputs(void *host, const kg_point *at, double *r) noexcept nogil:
+    return _inputs_at((<RunHost *>host).evaluation, at.t, at.q)  # u and s follow q
 
 
 cdef int _hybrid_record(void *host, const kg_record *record) noexcept nogil:
@@ -93,8 +93,9 @@ cdef class HybridRun(Run):
         cdef kg_hybrid *h = &self.hybrid
         cdef int status
         self.host.hybrid, self.run.begin_phase = h, _begin_phase
-        h.model, h.p, h.stepper, h.plain, h.r = MODEL, self.evaluation.p, &self.stepper, self.ode, self.evaluation.r
-        if self.inputs.kind != INPUT_CONSTANT or self.controls or N_S:
+        h.model, h.p, h.stepper, h.plain = MODEL, self.evaluation.p, &self.stepper, self.ode
+        h.r, h.free = self.evaluation.r, self.evaluation.at.free
+        if self.inputs.kind != INPUT_CONSTANT or self.controls:
             h.inputs = _hybrid_inputs
         h.accept, h.record, h.host = self.run.accept, _hybrid_record, &self.host
         h.watched = <int *>PyArray_DATA(<PyArrayObject *>self.watched)

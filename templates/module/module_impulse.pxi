@@ -3,8 +3,8 @@
 cdef extern from "module_runtime.h" nogil:
 {{ structs(("kg_impulse_rows",), known=("kg_function",)) }}
     size_t kg_module_impulse_work(const kg_impulse_rows *)
-    int kg_module_impulse(const kg_impulse_rows *, double, const double *, double *, const double *, const double *,
-                          const double *, double *, double *)
+    int kg_module_impulse(const kg_impulse_rows *, const kg_point *, double *, const double *, const double *, double *,
+                          double *)
 
 
 cdef int _fill_impulse_rows(kg_impulse_rows *c) except -1:
@@ -24,6 +24,7 @@ def impulse(prepared, t, q, u, r, generalized, rows=None):
     KG_SINGULAR, KG_INCONSISTENT, or the status of a function of the model that failed.
     """
     cdef kg_impulse_rows c
+    cdef kg_point at
     cdef int status
     cdef double *work
     cdef double time = _time(t)
@@ -38,13 +39,13 @@ def impulse(prepared, t, q, u, r, generalized, rows=None):
     if (numpy.diff(picked[:n_picked]) <= 0).any():
         raise SolveError(f"rows is {_shown(rows)}; expected ascending indices of rows of J")
     c.rows, c.n_c = <int *>PyArray_DATA(<PyArrayObject *>picked), n_picked
-    multipliers = numpy.zeros(n_picked)
+    multipliers, at = numpy.zeros(n_picked), _point(time, q, u, r)
     work = <double *>malloc(kg_module_impulse_work(&c) * sizeof(double))
     if work == NULL:
         raise MemoryError
     try:
         status = kg_module_impulse(
-            &c, time, _data(q), _data(u), _data(r), (<Prepared>prepared).values, _data(generalized), _data(multipliers), work
+            &c, &at, _data(u), (<Prepared>prepared).values, _data(generalized), _data(multipliers), work
         )
     finally:
         free(work)

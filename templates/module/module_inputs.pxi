@@ -39,11 +39,12 @@ cdef struct Source:
 cdef struct Evaluation:
     # Data for y' = f(t, y) without Python; `work` and `r` belong to one run, the rest is only read.
     kg_evaluate evaluate
-    int n_q, n_r, n_out
+    int n_q, n_out
     int first_state  # the states of a model with states follow in y from this index on
     const double *p
     double *work
-    double *r
+    double *r  # inputs, those of the point
+    kg_point at
     Source source
     void *slopes  # Slopes (module_jacobian.pxi) for implicit methods
     void *control  # the first ControlLoop (module_control.pxi) of a closed loop
@@ -82,17 +83,23 @@ cdef int _fill(Source *s, double t, const double *y, int first_state, double *r)
     return KG_OK
 
 
+cdef inline void _place(Evaluation *e, double t, const double *y) noexcept nogil:
+    """Let the point read the time and the state."""
+    e.at.t, e.at.q, e.at.u, e.at.s = t, y, y + e.n_q, y + e.first_state
+
+
 cdef int _right_hand_side(void *context, double t, const double *y, double *dydt) noexcept nogil:
     cdef Evaluation *e = <Evaluation *>context
     cdef int status = _inputs_at(e, t, y)
     if status < 0:
         return status
-    return e.evaluate(t, y, y + e.n_q, e.r, e.p, e.work, dydt)
+    return e.evaluate(&e.at, e.p, e.work, dydt)
 
 
 cdef int _with_constant_inputs(void *context, double t, const double *y, double *dydt) noexcept nogil:
     cdef Evaluation *e = <Evaluation *>context
-    return e.evaluate(t, y, y + e.n_q, e.r, e.p, e.work, dydt)
+    _place(e, t, y)
+    return e.evaluate(&e.at, e.p, e.work, dydt)
 
 
 cdef int _call_python(Source *s, double t, const double *y, int first_state, double *r) noexcept with gil:

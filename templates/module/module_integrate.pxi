@@ -247,7 +247,7 @@ cdef extern from "Python.h":
 cdef object _low_level(Function function, object r, tuple controls):
     cdef Control control
     cdef Run run
-    cdef Arguments defaults
+    cdef kg_point defaults
     if r is None:
         function._read_inputs(None, &defaults)
         r = function.inputs

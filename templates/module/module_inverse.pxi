@@ -3,10 +3,10 @@
 cdef extern from "module_runtime.h" nogil:
 {{ structs(("kg_inverse", "kg_inverse_result"), known=("kg_function",)) }}
     size_t kg_module_inverse_work(const kg_inverse *)
-    int kg_module_inverse_speeds(const kg_inverse *, double, const double *, const double *, const double *,
-                                 const double *, const double *, double *, double *, double *, double *)
-    int kg_module_inverse_dynamics(const kg_inverse *, double, const double *, const double *, const double *, double *,
-                                   const double *, double *, kg_inverse_result *)
+    int kg_module_inverse_speeds(const kg_inverse *, const kg_point *, const double *, const double *, const double *,
+                                 double *, double *, double *, double *)
+    int kg_module_inverse_dynamics(const kg_inverse *, const kg_point *, const double *, double *, const double *,
+                                   double *, kg_inverse_result *)
 
 
 cdef class Inverse:
@@ -48,7 +48,7 @@ cdef class Inverse:
         cdef int i, status
         cdef double t
         cdef size_t n_t
-        cdef double *at_q
+        cdef kg_point *at = &run.evaluation.at
         cdef double *at_u
         cdef double *at_udot
         t_ = _as_array(times, "times")
@@ -66,28 +66,29 @@ cdef class Inverse:
         arrays.update({f.name: numpy.full((n_t, (<Function>f).n_out), numpy.nan) for f in functions})
         statuses, ranks = numpy.zeros(n_t, dtype=numpy.intc), numpy.zeros(n_t, dtype=numpy.intc)
         for i in range(<int>n_t):
-            t, at_q = _data(t_)[i], _data(q_) + i * MODEL.n_q
+            t = _data(t_)[i]
             at_u, at_udot = _data(arrays["u"]) + i * MODEL.n_u, _data(arrays["udot"]) + i * MODEL.n_u
             result.tau = _data(arrays["controls"]) + i * self.model.controls.rows
             result.lambda_ = _data(arrays["multipliers"]) + i * n_c
             result.violation = _data(arrays["violation"]) + i * n_c
             result.residual = _data(arrays["residual"]) + i * MODEL.n_u
             result.slip = _data(arrays["slip"]) + i * MODEL.n_q
+            at.t, at.q, at.u = t, _data(q_) + i * MODEL.n_q, at_u
             status = _fill(&run.evaluation.source, t, NULL, 0, run.evaluation.r)
             if status == STATUS_PYTHON:
                 raise run.error
             status = kg_module_inverse_speeds(
-                &self.model, t, at_q, _data(rates) + i * MODEL.n_q, _data(accelerations) + i * MODEL.n_q,
-                run.evaluation.r, p, self.work, at_u, at_udot, result.slip
+                &self.model, at, _data(rates) + i * MODEL.n_q, _data(accelerations) + i * MODEL.n_q, p, self.work, at_u,
+                at_udot, result.slip
             )
             if status >= 0:
                 status = kg_module_inverse_dynamics(
-                    &self.model, t, at_q, at_u, at_udot, run.evaluation.r, p, self.work, &result
+                    &self.model, at, at_udot, run.evaluation.r, p, self.work, &result
                 )
             statuses[i] = status
             if status < 0:
                 continue
             ranks[i] = result.rank
             for f in functions:
-                _value_of(<Function>f, t, at_q, at_u, run.evaluation.r, _data(arrays[f.name]) + i * (<Function>f).n_out)
+                _value_of(<Function>f, at, _data(arrays[f.name]) + i * (<Function>f).n_out)
         return dict(arrays, status=statuses, rank=ranks)

@@ -61,7 +61,7 @@ cdef int _columns(
 ) noexcept nogil:
     """Copy one Jacobian into columns of a matrix with n columns; J points to the first of them."""
     cdef Slopes *s = <Slopes *>e.slopes
-    cdef int status = function.evaluate(t, y, y + e.n_q, e.r, e.p, s.work, s.block)
+    cdef int status = function.evaluate(&e.at, e.p, s.work, s.block)
     cdef int i
     if status < 0:
         return status
@@ -104,7 +104,7 @@ cdef int _add_law_columns(
     """
     cdef Slopes *s = <Slopes *>e.slopes
     cdef ControlLoop *c = <ControlLoop *>e.control
-    cdef int status = law.evaluate(t, y, y + e.n_q, e.r, e.p, s.work, s.law_block)
+    cdef int status = law.evaluate(&e.at, e.p, s.work, s.law_block)
     cdef int i, j, k, place
     cdef double slope
     while c != NULL and status >= 0:
@@ -121,7 +121,7 @@ cdef int _add_law_columns(
 cdef int _add_laws(Evaluation *e, double t, const double *y, int n, double *J, double *dfdt) noexcept nogil:
     """Add the effect of the laws of inputs, df/dr dlaw/dy and df/dr dlaw/dt, to the derivatives at constant inputs."""
     cdef Slopes *s = <Slopes *>e.slopes
-    cdef int status = s.in_r.evaluate(t, y, y + e.n_q, e.r, e.p, s.work, s.block)
+    cdef int status = s.in_r.evaluate(&e.at, e.p, s.work, s.block)
     if status >= 0:
         status = _add_law_columns(e, s.law_in_q, t, y, n, e.n_q, n, J)
     if status >= 0:
@@ -143,9 +143,8 @@ cdef int _add_feedback(Evaluation *e, double t, const double *y, const double *d
         s.state[k] = y[k] + kg_stepper_difference(s.stepper, k, y[k])
         status = _inputs_at(e, t, s.state)
         if status >= 0:
-            if N_S:
-                memcpy(e.r + FIRST_STATE, y + e.first_state, N_S * sizeof(double))
-            status = e.evaluate(t, y, y + e.n_q, e.r, e.p, e.work, s.rates)
+            _place(e, t, y)
+            status = e.evaluate(&e.at, e.p, e.work, s.rates)
         if status < 0:
             return status
         for i in range(n):
@@ -172,7 +171,7 @@ cdef int _jacobian(
     if _has_feedback(e) and not _has_compiled_slopes(e):
         status = _add_feedback(e, t, y, dydt, n, J)
         return status if status < 0 else _slope_in_time(e, t, y, dydt, n, dfdt)
-    status = s.in_t.evaluate(t, y, y + e.n_q, e.r, e.p, s.work, dfdt)
+    status = s.in_t.evaluate(&e.at, e.p, s.work, dfdt)
     if status >= 0 and _has_feedback(e):
         status = _add_laws(e, t, y, n, J, dfdt)
     if status >= 0 and e.source.kind != INPUT_CONSTANT:

@@ -7,16 +7,16 @@ JACOBIANS = {
 }
 
 
-cdef str _state(Function f, const Arguments *a):
+cdef str _state(Function f, const kg_point *a):
     """The arguments of an evaluation, for messages."""
     values = [f"{name}={a.q[i]!r}" for i, name in enumerate(COORDINATES)]
     values += [f"{name}={a.u[i]!r}" for i, name in enumerate(SPEEDS)]
     values += [f"{name}={a.r[i]!r}" for i, name in enumerate(INPUTS)]
-    values += [f"{name}={a.r[FIRST_STATE + i]!r}" for i, name in enumerate(STATES)]
+    values += [f"{name}={a.s[i]!r}" for i, name in enumerate(STATES)]
     return ", ".join([f"t={a.t!r}", *values])
 
 
-cdef object _refuse_result(Function f, const Arguments *a, const double *out):
+cdef object _refuse_result(Function f, const kg_point *a, const double *out):
     """Raise SolveError naming the entries of a result that are not finite (at least one is not)."""
     wrong = [f"{_entry(f, i)} is {out[i]!r}" for i in range(f.n_out) if not out[i] - out[i] == 0.0]
     more = f" and {len(wrong) - 3} more entries are not finite" if len(wrong) > 3 else ""
@@ -27,7 +27,7 @@ cdef object _refuse_result(Function f, const Arguments *a, const double *out):
     )
 
 
-cdef object _refuse_ingredients(Function f, const Arguments *a):
+cdef object _refuse_ingredients(Function f, const kg_point *a):
     """Raise SolveError if equations could not be solved because their matrices are not finite."""
     cdef Function part
     if f.prepared.undefined:
@@ -35,18 +35,18 @@ cdef object _refuse_ingredients(Function f, const Arguments *a):
     for name in (MASS, "J", "P", "b"):
         if name in FUNCTIONS and name != f.name:
             part = Function(name, f.prepared)
-            if part.evaluate(a.t, a.q, a.u, a.r, part.p, part.work, part.scratch) >= 0:
+            if part.evaluate(a, part.p, part.work, part.scratch) >= 0:
                 if not kg_module_all_finite(part.n_out, part.scratch):
                     _refuse_result(part, a, part.scratch)
 
 
-cdef object _refuse_outside(Function f, const Arguments *a):
+cdef object _refuse_outside(Function f, const kg_point *a):
     """Raise SolveError naming the table that has no value at the arguments."""
     cdef Function tables
     if not TABLES:
         return None
     tables = Function("tables", f.prepared)
-    if tables.evaluate(a.t, a.q, a.u, a.r, tables.p, tables.work, tables.scratch) < 0:
+    if tables.evaluate(a, tables.p, tables.work, tables.scratch) < 0:
         return None
     for i, (label, lowest, highest) in enumerate(TABLES):
         if tables.scratch[2 * i + 1] == 0.0:

@@ -21,11 +21,12 @@ cdef inline bint _has_rows(object t, object q, object u, object r, object s):
     )
 
 
-cdef int _arguments_of(const kg_rows *rows, Py_ssize_t i, Arguments *a) noexcept:
+cdef int _arguments_of(const kg_rows *rows, Py_ssize_t i, kg_point *a) noexcept:
     """Fill ``a`` with the arguments of row i. Returns whether they are finite."""
     cdef int finite = kg_module_open_row(rows, i)
     a.t = rows.t[i * rows.next_t]
-    a.q, a.u, a.r = rows.q + i * rows.next_q, rows.u + i * rows.next_u, rows.inputs
+    a.q, a.u = rows.q + i * rows.next_q, rows.u + i * rows.next_u
+    _point_to(a, rows.inputs)
     return finite
 
 
@@ -82,7 +83,8 @@ cdef tuple _read_rows(object t, object q, object u, object r, object s, object d
     counts = {}
     if s is not None and N_S == 0:
         raise SolveError(f"s is {s!r}, but the model {NAME!r} has no states: leave s out")
-    rows.n_q, rows.n_u, rows.n_r, rows.first_state = MODEL.n_q, MODEL.n_u, MODEL.n_r + MODEL.n_hidden, FIRST_STATE
+    rows.n_q, rows.n_u, rows.n_r, rows.first_state = MODEL.n_q, MODEL.n_u, MODEL.n_r + N_HIDDEN, FIRST_STATE
+    rows.first_multiplier, rows.first_free = MODEL.n_r, MODEL.n_r + MODEL.n_rows
     times = _time_rows(t, counts)
     q = _as_rows(q, (MODEL.n_q,), ", ".join(COORDINATES), "q", counts)
     u = _as_rows(u, (MODEL.n_u,), ", ".join(SPEEDS), "u", counts)
@@ -147,7 +149,7 @@ cdef object _evaluate_rows(Function f, object t, object q, object u, object r, o
 
 cdef object _refuse_row(Function f, const kg_rows *rows, tuple arguments, int status):
     """Raise SolveError with the index of the row that cannot be evaluated, and the reason."""
-    cdef Arguments a
+    cdef kg_point a
     cdef Py_ssize_t i = rows.done
     finite = _arguments_of(rows, i, &a)
     q, u = [array[i] if array.ndim == 2 else array for array in arguments[1:3]]
@@ -180,7 +182,7 @@ def checked_state(t, q, u, r=None):
     Raises SolveError for the same arguments as a compiled function; inputs ``r`` are optional, and states are not needed.
     """
     cdef kg_rows rows
-    cdef Arguments a
+    cdef kg_point a
     cdef Py_ssize_t i
     if not _has_rows(t, q, u, r, None):
         time, q, u = _time(t), _as_vector(q, COORDINATES, "q").copy(), _as_vector(u, SPEEDS, "u").copy()

@@ -69,7 +69,7 @@ cdef int _project(void *host, int outcome) noexcept nogil:
     cdef RunHost *h = <RunHost *>host
     cdef int status = _inputs_at(h.evaluation, h.stepper.t, h.stepper.y)
     if status >= 0:
-        status = kg_module_project(h.projection, h.stepper, h.evaluation.r, outcome)
+        status = kg_module_project(h.projection, h.stepper, &h.evaluation.at, outcome)
     if status >= 0 or status == KG_INCONSISTENT:
         return status
     h.stepper.rhs_status = status
@@ -82,7 +82,7 @@ cdef int _renew(void *host) noexcept nogil:
     cdef kg_stepper *s = h.stepper
     cdef int status = _inputs_at(h.evaluation, s.t, s.y)
     if status >= 0:
-        status = kg_module_projection_renew(h.projection, s.t, s.y, s.y + MODEL.n_q, h.evaluation.r)
+        status = kg_module_projection_renew(h.projection, &h.evaluation.at)
     if status >= 0 or status == KG_NOT_FINITE:
         return min(status, KG_OK)
     s.rhs_status = status
@@ -122,14 +122,15 @@ cdef class Run:
         self.n = function.n_out
         if method >= 0:
             stepper_work = self.n + kg_module_work(method, self.n)
-        # Hidden inputs start as zero.
+        # Multipliers, the free vector, and states of functions along paths are zero.
         self.memory = <double *>calloc(function.function.work + function.n_r + stepper_work + 1, sizeof(double))
         if self.memory == NULL:
             raise MemoryError
-        e.evaluate, e.p, e.n_q, e.n_r = function.evaluate, function.p, function.n_q, MODEL.n_r
+        e.evaluate, e.p, e.n_q = function.evaluate, function.p, function.n_q
         e.n_out, e.first_state = function.n_out, function.n_out - N_S
         e.work = self.memory
         e.r = e.work + function.function.work
+        _point_to(&e.at, e.r)
         self.callers, self.controls = [inputs.fill(&e.source, self, e.r)], ()
         self.ode.n, self.ode.context = self.n, e
         constant = inputs.kind == INPUT_CONSTANT and N_S == 0

@@ -3,18 +3,18 @@
 
 size_t kg_module_consistent_work(const kg_manifold *manifold) { return kg_consistent_work(manifold); }
 
-int kg_module_make_consistent(const kg_manifold *manifold, kg_real t, kg_real *q, kg_real *u, const kg_real *r,
+int kg_module_make_consistent(const kg_manifold *manifold, const kg_point *at, kg_real *q, kg_real *u,
                               const kg_real *p, const int *fixed, kg_real tolerance, kg_real *work,
                               int *corrections) {
-  return kg_make_consistent(manifold, t, q, u, r, p, fixed, tolerance, work, corrections);
+  return kg_make_consistent(manifold, at, q, u, p, fixed, tolerance, work, corrections);
 }
 
 {% if has.impulses or has.events %}
 size_t kg_module_impulse_work(const kg_impulse_rows *rows) { return kg_impulse_work(rows); }
 
-int kg_module_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
-                      const kg_real *p, const kg_real *generalized, kg_real *multipliers, kg_real *work) {
-  return kg_impulse(rows, t, q, u, r, p, generalized, multipliers, work);
+int kg_module_impulse(const kg_impulse_rows *rows, const kg_point *at, kg_real *u, const kg_real *p,
+                      const kg_real *generalized, kg_real *multipliers, kg_real *work) {
+  return kg_impulse(rows, at, u, p, generalized, multipliers, work);
 }
 
 {% endif %}
@@ -27,22 +27,21 @@ int kg_module_contacts_start(kg_contacts *contacts, const kg_model *model, const
   return kg_contacts_start(contacts, model, p, mode, work);
 }
 
-int kg_module_contacts_measure(kg_contacts *contacts, kg_real t, kg_real *y, const kg_real *r, const kg_real *atol) {
-  return kg_contacts_measure(contacts, t, y, r, NULL, atol);
+int kg_module_contacts_measure(kg_contacts *contacts, const kg_point *at, kg_real *y, const kg_real *atol) {
+  return kg_contacts_measure(contacts, at, y, NULL, atol);
 }
 
-int kg_module_contacts_settle(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r) {
-  return kg_contacts_settle(contacts, t, q, u, r);
+int kg_module_contacts_settle(kg_contacts *contacts, const kg_point *at) {
+  return kg_contacts_settle(contacts, at);
 }
 
-int kg_module_contacts_after_impulse(kg_contacts *contacts, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
-                            const kg_real *r, kg_real *part, kg_real *impulses) {
-  return kg_contacts_after_impulse(contacts, t, q, u, u_before, r, part, impulses);
+int kg_module_contacts_after_impulse(kg_contacts *contacts, const kg_point *at, kg_real *u, const kg_real *u_before,
+                                     kg_real *part, kg_real *impulses) {
+  return kg_contacts_after_impulse(contacts, at, u, u_before, part, impulses);
 }
 
-int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
-                           kg_real *qdot, kg_real *udot) {
-  const int status = kg_contacts_rhs(contacts, t, q, u, r, qdot, udot);
+int kg_module_contacts_rhs(kg_contacts *contacts, const kg_point *at, kg_real *qdot, kg_real *udot) {
+  const int status = kg_contacts_rhs(contacts, at, qdot, udot);
   if (status >= 0) {
     kg_modes_hold(&contacts->now);
   }
@@ -53,16 +52,14 @@ int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, c
 {% if has.inverse %}
 size_t kg_module_inverse_work(const kg_inverse *m) { return kg_inverse_work(m); }
 
-int kg_module_inverse_speeds(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *qdot,
-                             const kg_real *qddot, const kg_real *r, const kg_real *p, kg_real *work, kg_real *u,
-                             kg_real *udot, kg_real *slip) {
-  return kg_inverse_speeds(m, t, q, qdot, qddot, r, p, work, u, udot, slip);
+int kg_module_inverse_speeds(const kg_inverse *m, const kg_point *at, const kg_real *qdot, const kg_real *qddot,
+                             const kg_real *p, kg_real *work, kg_real *u, kg_real *udot, kg_real *slip) {
+  return kg_inverse_speeds(m, at, qdot, qddot, p, work, u, udot, slip);
 }
 
-int kg_module_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *u,
-                               const kg_real *udot, kg_real *r, const kg_real *p, kg_real *work,
-                               kg_inverse_result *out) {
-  return kg_inverse_dynamics(m, t, q, u, udot, r, p, work, out);
+int kg_module_inverse_dynamics(const kg_inverse *m, const kg_point *at, const kg_real *udot, kg_real *r,
+                               const kg_real *p, kg_real *work, kg_inverse_result *out) {
+  return kg_inverse_dynamics(m, at, udot, r, p, work, out);
 }
 
 size_t kg_module_assembly_place(const kg_assembly *a, kg_real *work, kg_assembly_work_arrays *w) {
@@ -103,7 +100,8 @@ int kg_module_hybrid_forces(kg_hybrid *hybrid, const int *modes, const kg_real *
   kg_contacts_set_modes(&hybrid->contacts, modes, directions);
   status = kg_hybrid_inputs(hybrid, t, y);
   if (status >= 0) {
-    status = kg_contacts_rhs(&hybrid->contacts, t, y, y + n_q, hybrid->r, hybrid->rates, hybrid->rates + n_q);
+    const kg_point at = kg_hybrid_point(hybrid, t, y, NULL);
+    status = kg_contacts_rhs(&hybrid->contacts, &at, hybrid->rates, hybrid->rates + n_q);
   }
   if (status >= 0) {
     kg_modes_hold(&hybrid->contacts.now);

@@ -16,36 +16,33 @@
 {% endif %}
 
 size_t kg_module_consistent_work(const kg_manifold *manifold);
-int kg_module_make_consistent(const kg_manifold *manifold, kg_real t, kg_real *q, kg_real *u, const kg_real *r,
+int kg_module_make_consistent(const kg_manifold *manifold, const kg_point *at, kg_real *q, kg_real *u,
                               const kg_real *p, const int *fixed, kg_real tolerance, kg_real *work,
                               int *corrections);
 
 {% if has.impulses or has.events %}
 size_t kg_module_impulse_work(const kg_impulse_rows *rows);
-int kg_module_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
-                      const kg_real *p, const kg_real *generalized, kg_real *multipliers, kg_real *work);
+int kg_module_impulse(const kg_impulse_rows *rows, const kg_point *at, kg_real *u, const kg_real *p,
+                      const kg_real *generalized, kg_real *multipliers, kg_real *work);
 
 {% endif %}
 {% if has.events %}
 size_t kg_module_contacts_work(const kg_model *model);
 int kg_module_contacts_integers(const kg_model *model);
 int kg_module_contacts_start(kg_contacts *contacts, const kg_model *model, const kg_real *p, int *mode, kg_real *work);
-int kg_module_contacts_measure(kg_contacts *contacts, kg_real t, kg_real *y, const kg_real *r, const kg_real *atol);
-int kg_module_contacts_settle(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r);
-int kg_module_contacts_after_impulse(kg_contacts *contacts, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
-                            const kg_real *r, kg_real *part, kg_real *impulses);
-int kg_module_contacts_rhs(kg_contacts *contacts, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
-                           kg_real *qdot, kg_real *udot);
+int kg_module_contacts_measure(kg_contacts *contacts, const kg_point *at, kg_real *y, const kg_real *atol);
+int kg_module_contacts_settle(kg_contacts *contacts, const kg_point *at);
+int kg_module_contacts_after_impulse(kg_contacts *contacts, const kg_point *at, kg_real *u, const kg_real *u_before,
+                                     kg_real *part, kg_real *impulses);
+int kg_module_contacts_rhs(kg_contacts *contacts, const kg_point *at, kg_real *qdot, kg_real *udot);
 
 {% endif %}
 {% if has.inverse %}
 size_t kg_module_inverse_work(const kg_inverse *m);
-int kg_module_inverse_speeds(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *qdot,
-                             const kg_real *qddot, const kg_real *r, const kg_real *p, kg_real *work, kg_real *u,
-                             kg_real *udot, kg_real *slip);
-int kg_module_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *u,
-                               const kg_real *udot, kg_real *r, const kg_real *p, kg_real *work,
-                               kg_inverse_result *out);
+int kg_module_inverse_speeds(const kg_inverse *m, const kg_point *at, const kg_real *qdot, const kg_real *qddot,
+                             const kg_real *p, kg_real *work, kg_real *u, kg_real *udot, kg_real *slip);
+int kg_module_inverse_dynamics(const kg_inverse *m, const kg_point *at, const kg_real *udot, kg_real *r,
+                               const kg_real *p, kg_real *work, kg_inverse_result *out);
 size_t kg_module_assembly_place(const kg_assembly *a, kg_real *work, kg_assembly_work_arrays *w);
 int kg_module_assembly_prescribed(const kg_assembly *a);
 int kg_module_assembly_first(const kg_assembly_time *x, kg_real *q, int *worst);

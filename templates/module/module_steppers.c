@@ -53,17 +53,16 @@ static inline int finite_values(int n, const kg_real *values) {
 
 int kg_module_all_finite(int n, const kg_real *values) { return finite_values(n, values); }
 
-int kg_module_evaluate(const kg_function *function, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
-                       const kg_real *p, kg_real *work, kg_real *out, int n) {
-  const int status = function->evaluate(t, q, u, r, p, work, out);
+int kg_module_evaluate(const kg_function *function, const kg_point *at, const kg_real *p, kg_real *work, kg_real *out,
+                       int n) {
+  const int status = function->evaluate(at, p, work, out);
   return status < 0 || finite_values(n, out) ? status : KG_NOT_FINITE;
 }
 
-int kg_module_residual_units(const kg_function *residuals, int n_q, int n_u, kg_real t, const kg_real *q,
-                             const kg_real *u, const kg_real *r, const kg_real *p, kg_real *work, kg_real *values,
-                             kg_real *units, kg_real *scratch) {
-  const int status = kg_residual_units(residuals, n_q, n_u, t, q, u, r, p, work, values, units, scratch,
-                                       scratch + n_q + n_u);
+int kg_module_residual_units(const kg_function *residuals, int n_q, int n_u, const kg_point *at, const kg_real *p,
+                             kg_real *work, kg_real *values, kg_real *units, kg_real *scratch) {
+  const int status =
+      kg_residual_units(residuals, n_q, n_u, at, p, work, values, units, scratch, scratch + n_q + n_u);
   return status < 0 || (finite_values(residuals->rows, values) & finite_values(residuals->rows, units)) != 0
              ? status
              : KG_NOT_FINITE;
@@ -83,6 +82,8 @@ int kg_module_open_row(const kg_rows *rows, ptrdiff_t row) {
 
 int kg_module_advance_rows(kg_rows *rows, int most) {
   const kg_evaluate evaluate = rows->function->evaluate;
+  kg_point at = {KG_C(0.0), NULL, NULL, rows->inputs + rows->first_state, rows->inputs,
+                 rows->inputs + rows->first_multiplier, rows->inputs + rows->first_free};
   const ptrdiff_t left = rows->count - rows->done, end = rows->done + (left < most ? left : most);
   for (ptrdiff_t row = rows->done; row < end; ++row, ++rows->done) {
     kg_real *out = rows->out + row * rows->n_out;
@@ -90,8 +91,10 @@ int kg_module_advance_rows(kg_rows *rows, int most) {
     if (!kg_module_open_row(rows, row)) {
       return KG_ROW_ARGUMENTS;
     }
-    status = evaluate(rows->t[row * rows->next_t], rows->q + row * rows->next_q, rows->u + row * rows->next_u,
-                      rows->inputs, rows->p, rows->work, out);
+    at.t = rows->t[row * rows->next_t];
+    at.q = rows->q + row * rows->next_q;
+    at.u = rows->u + row * rows->next_u;
+    status = evaluate(&at, rows->p, rows->work, out);
     if (status < 0) {
       return status;
     }
@@ -107,11 +110,10 @@ size_t kg_module_projection_work(const kg_projection *projection) { return kg_pr
 
 void kg_module_projection_start(kg_projection *projection) { kg_projection_start(projection); }
 
-int kg_module_projection_renew(kg_projection *projection, kg_real t, const kg_real *q, const kg_real *u,
-                               const kg_real *r) {
-  return kg_projection_renew(projection, t, q, u, r);
+int kg_module_projection_renew(kg_projection *projection, const kg_point *at) {
+  return kg_projection_renew(projection, at);
 }
 
-int kg_module_project(kg_projection *projection, kg_stepper *stepper, const kg_real *r, int outcome) {
-  return kg_projection_after_step(projection, stepper, r, outcome);
+int kg_module_project(kg_projection *projection, kg_stepper *stepper, const kg_point *at, int outcome) {
+  return kg_projection_after_step(projection, stepper, at, outcome);
 }

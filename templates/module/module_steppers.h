@@ -27,23 +27,23 @@ void kg_module_dense_evaluate(int rows, int n, const kg_real *dense, kg_real t_o
 const char *kg_module_status_message(int status);
 int kg_module_all_finite(int n, const kg_real *values);
 /* A compiled function whose result has n values; KG_NOT_FINITE where one of them is NaN or infinite. */
-int kg_module_evaluate(const kg_function *function, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
-                       const kg_real *p, kg_real *work, kg_real *out, int n);
+int kg_module_evaluate(const kg_function *function, const kg_point *at, const kg_real *p, kg_real *work, kg_real *out,
+                       int n);
 /* kg_residual_units() of the residuals; `scratch`: n_q + n_u values and as many as residuals. */
-int kg_module_residual_units(const kg_function *residuals, int n_q, int n_u, kg_real t, const kg_real *q,
-                             const kg_real *u, const kg_real *r, const kg_real *p, kg_real *work, kg_real *values,
-                             kg_real *units, kg_real *scratch);
+int kg_module_residual_units(const kg_function *residuals, int n_q, int n_u, const kg_point *at, const kg_real *p,
+                             kg_real *work, kg_real *values, kg_real *units, kg_real *scratch);
 
 #define KG_ROW_ARGUMENTS (-102) /* an argument of a row is NaN or infinite */
 
 /* Evaluations of a function at `count` states: the first row of each argument, and the distance to the next row (0: the
-   same for all). `inputs` (n_r) has all inputs of the present row, and r and s are copied into it, s from `first_state` on.
+   same for all). `inputs` (n_r) has all inputs of the present row, and r and s are copied into it: inputs of the user,
+   multipliers, free vector and states, the last ones from these indices on.
    `out` has a row of n_out values for each state. `done` rows have been evaluated. */
 typedef struct {
   const kg_function *function;
   const kg_real *p, *t, *q, *u, *r, *s;
   ptrdiff_t count, next_t, next_q, next_u, next_r, next_s;
-  int n_q, n_u, n_r, n_out, first_state;
+  int n_q, n_u, n_r, n_out, first_multiplier, first_free, first_state;
   kg_real *inputs, *work, *out;
   ptrdiff_t done;
   long long repartitioned;
@@ -56,8 +56,7 @@ int kg_module_advance_rows(kg_rows *rows, int most);
 
 size_t kg_module_projection_work(const kg_projection *projection);
 void kg_module_projection_start(kg_projection *projection);
-int kg_module_projection_renew(kg_projection *projection, kg_real t, const kg_real *q, const kg_real *u,
-                               const kg_real *r);
-int kg_module_project(kg_projection *projection, kg_stepper *stepper, const kg_real *r, int outcome);
+int kg_module_projection_renew(kg_projection *projection, const kg_point *at);
+int kg_module_project(kg_projection *projection, kg_stepper *stepper, const kg_point *at, int outcome);
 
 #endif

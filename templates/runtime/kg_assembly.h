@@ -93,19 +93,22 @@ static inline size_t kg_assembly_place_arrays(const kg_assembly *a, kg_real *wor
   return total;
 }
 
-/* One time of the path: the inputs r there, and (value, rate, acceleration) of everything prescribed. */
+/* One time of the path: the point without coordinates and speeds, and (value, rate, acceleration) of everything
+ * prescribed. */
 typedef struct {
   const kg_assembly *a;
   kg_assembly_work_arrays *w;
   const kg_real *p;
-  const kg_real *r;
   const kg_real *target;
-  kg_real t;
+  kg_point at;
 } kg_assembly_time;
 
 static inline int kg_assembly_call(const kg_assembly_time *x, const kg_function *f, const kg_real *q,
                                    const kg_real *u) {
-  return f->evaluate(x->t, q, u, x->r, x->p, x->w->scratch, x->w->found);
+  kg_point at = x->at;
+  at.q = q;
+  at.u = u;
+  return f->evaluate(&at, x->p, x->w->scratch, x->w->found);
 }
 
 /* Writes S at q. */

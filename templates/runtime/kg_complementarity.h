@@ -166,8 +166,8 @@ static inline int kg_contacts_may_choose(const kg_contacts *c) {
 
 /* Chooses modes that are consistent with the state and its accelerations, at the start of a run and after every event.
  * Present modes are kept if they are consistent. With KG_NO_MODE or KG_SEVERAL_MODES, c->culprit is the contact. */
-static inline int kg_contacts_settle(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r) {
-  const int status = kg_contacts_evaluate(c, t, q, u, r);
+static inline int kg_contacts_settle(kg_contacts *c, const kg_point *at) {
+  const int status = kg_contacts_evaluate(c, at);
   int chosen;
   if (status < 0) {
     return status;

@@ -64,8 +64,7 @@ typedef struct {
 typedef struct {
   const kg_manifold *manifold;
   const kg_function *function;
-  kg_real t;
-  const kg_real *r;
+  kg_point at; /* the state, but for q and u, which change */
   const kg_real *p;
   kg_real *q;
   kg_real *u;
@@ -132,7 +131,10 @@ static inline size_t kg_consistent_work(const kg_manifold *c) {
 }
 
 static inline int kg_level_call(const kg_level *l, const kg_function *f, kg_real *out) {
-  return f->evaluate(l->t, l->q, l->u, l->r, l->p, l->w.scratch, out);
+  kg_point at = l->at;
+  at.q = l->q;
+  at.u = l->u;
+  return f->evaluate(&at, l->p, l->w.scratch, out);
 }
 
 static inline kg_real kg_level_residual(const kg_level *l, int i) { return l->w.rows[i * (l->m + 1) + l->m]; }
@@ -344,20 +346,14 @@ static inline int kg_level_solve(kg_level *l, int *corrections) {
   return status == KG_FINISHED ? KG_OK : KG_INCONSISTENT;
 }
 
-static inline kg_level kg_level_of(const kg_manifold *c, int positions, kg_real t, kg_real *q, kg_real *u,
-                                   const kg_real *r, const kg_real *p, const int *fixed, kg_real tolerance,
-                                   kg_real *work) {
+static inline kg_level kg_level_of(const kg_manifold *c, int positions, const kg_real *p, const int *fixed,
+                                   kg_real tolerance, kg_real *work) {
   kg_level l;
   memset(&l, 0, sizeof l);
   l.manifold = c;
   l.function = positions ? c->position : c->velocity;
   l.positions = positions;
-  l.t = t;
-  l.q = q;
-  l.u = u;
-  l.r = r;
   l.p = p;
-  l.x = positions ? q : u;
   l.n = positions ? c->n_q : c->n_u;
   l.m = positions ? kg_manifold_displacements(c) : c->n_u;
   l.fixed = fixed && !positions ? fixed + c->n_q : fixed;
@@ -366,6 +362,14 @@ static inline kg_level kg_level_of(const kg_manifold *c, int positions, kg_real 
   kg_consistent_place(c, work, &l.w);
   l.w.factored[0] = (kg_real)NAN;
   return l;
+}
+
+/* Sets the state, which is corrected: the coordinates q and speeds u, and the rest in `at`. */
+static inline void kg_level_place(kg_level *l, const kg_point *at, kg_real *q, kg_real *u) {
+  l->at = *at;
+  l->q = q;
+  l->u = u;
+  l->x = l->positions ? q : u;
 }
 
 /* Pseudorandom numbers between -1 and 1, the same in every run. */
@@ -403,21 +407,23 @@ static inline int kg_assemble(kg_level *l, int *corrections) {
   return status;
 }
 
-/* Corrects q and u (in place) so that they satisfy the constraints: positions first, from a guess that may be
+/* Corrects q and u, those of the state `at`, so that they satisfy the constraints: positions first, from a guess that may be
  * rough, then speeds. fixed: n_q + n_u flags of values to keep, or NULL. A residual is satisfied if it is at most
  * what relative changes of the coordinates (speeds) by `tolerance` change it by, or its rounding error.
  * Returns KG_OK, KG_INCONSISTENT, or the status of a function; *corrections counts the Newton steps. */
-static inline int kg_make_consistent(const kg_manifold *c, kg_real t, kg_real *q, kg_real *u, const kg_real *r,
+static inline int kg_make_consistent(const kg_manifold *c, const kg_point *at, kg_real *q, kg_real *u,
                                      const kg_real *p, const int *fixed, kg_real tolerance, kg_real *work,
                                      int *corrections) {
   int status = KG_OK;
   *corrections = 0;
   if (c->position) {
-    kg_level l = kg_level_of(c, 1, t, q, u, r, p, fixed, tolerance, work);
+    kg_level l = kg_level_of(c, 1, p, fixed, tolerance, work);
+    kg_level_place(&l, at, q, u);
     status = kg_assemble(&l, corrections);
   }
   if (status >= 0 && c->velocity) {
-    kg_level l = kg_level_of(c, 0, t, q, u, r, p, fixed, tolerance, work);
+    kg_level l = kg_level_of(c, 0, p, fixed, tolerance, work);
+    kg_level_place(&l, at, q, u);
     status = kg_level_solve(&l, corrections);
   }
   return status;

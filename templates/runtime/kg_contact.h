@@ -213,14 +213,12 @@ static inline void kg_contacts_set_modes(kg_contacts *c, const int *mode, const 
   memset(c->starting, 0, m * sizeof(int));
 }
 
-static inline int kg_contacts_evaluate(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u,
-                                       const kg_real *r) {
-  return c->contacts->evaluate(t, q, u, r, c->p, c->scratch, c->s.qdot);
+static inline int kg_contacts_evaluate(kg_contacts *c, const kg_point *at) {
+  return c->contacts->evaluate(at, c->p, c->scratch, c->s.qdot);
 }
 
-static inline int kg_contacts_evaluate_gaps(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u,
-                                            const kg_real *r) {
-  return c->gaps->evaluate(t, q, u, r, c->p, c->scratch, c->s.value);
+static inline int kg_contacts_evaluate_gaps(kg_contacts *c, const kg_point *at) {
+  return c->gaps->evaluate(at, c->p, c->scratch, c->s.value);
 }
 
 /* Adds to what counts as zero how much the rows have changed since the evaluation kept in `b` and `rate_before`.
@@ -243,12 +241,12 @@ static inline void kg_contacts_add_change(kg_contacts *c, int of_speed, kg_real 
   }
 }
 
-/* Sets what counts as zero from the tolerances of the state y = (q, u), or NULL. y is the same on return. */
-static inline int kg_contacts_measure(kg_contacts *c, kg_real t, kg_real *y, const kg_real *r, const kg_real *rtol,
+/* Sets what counts as zero from the tolerances of y = (q, u), the state of `at`, or NULL. y is the same on return. */
+static inline int kg_contacts_measure(kg_contacts *c, const kg_point *at, kg_real *y, const kg_real *rtol,
                                       const kg_real *atol) {
   const int n_q = c->model->n_q, n = n_q + c->model->n_u;
   const size_t rows = (size_t)c->model->n_rows * sizeof(kg_real);
-  int status = kg_contacts_evaluate_gaps(c, t, y, y + n_q, r);
+  int status = kg_contacts_evaluate_gaps(c, at);
   memcpy(c->b, c->s.value, rows);
   memcpy(c->rate_before, c->s.rate, rows);
   kg_clear(c->model->n_contacts, c->gap_zero);
@@ -259,7 +257,7 @@ static inline int kg_contacts_measure(kg_contacts *c, kg_real t, kg_real *y, con
     const kg_real held = y[i], rounding = KG_STATE_ROUNDINGS * KG_EPSILON * KG_ABS(held);
     const kg_real share = rtol ? KG_START_SHARE / KG_MAX(rtol[i], KG_EPSILON) : KG_START_DEFAULT;
     y[i] += KG_MAX(atol ? atol[i] : KG_STATE_TOLERANCE, rounding);
-    status = kg_contacts_evaluate_gaps(c, t, y, y + n_q, r);
+    status = kg_contacts_evaluate_gaps(c, at);
     y[i] = held;
     kg_contacts_add_change(c, i >= n_q, KG_MAX(KG_START_UNITS, share));
   }
@@ -322,9 +320,8 @@ static inline void kg_contacts_respond(const kg_contacts *c, const kg_real *lamb
 
 /* The right-hand side in the present modes, with multipliers c->lambda: of least norm for redundant contacts, which
  * kg_modes_hold(&c->now) changes to satisfy the friction law. KG_SINGULAR if no forces can maintain the modes. */
-static inline int kg_contacts_rhs(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
-                                  kg_real *qdot, kg_real *udot) {
-  const int status = kg_contacts_evaluate(c, t, q, u, r);
+static inline int kg_contacts_rhs(kg_contacts *c, const kg_point *at, kg_real *qdot, kg_real *udot) {
+  const int status = kg_contacts_evaluate(c, at);
   int solved;
   if (status < 0) {
     return status;
@@ -474,9 +471,8 @@ static inline void kg_contacts_guards_last(kg_contacts *c, kg_real *guards) {
 
 /* All guards at a state, KG_CONTACT_GUARDS per contact. Without multipliers, guards that need them count as positive
  * and only `gaps` is evaluated; the directions of slip do not change. */
-static inline int kg_contacts_guards(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
-                                     int with_multipliers, kg_real *guards) {
-  int status = with_multipliers ? kg_contacts_evaluate(c, t, q, u, r) : kg_contacts_evaluate_gaps(c, t, q, u, r);
+static inline int kg_contacts_guards(kg_contacts *c, const kg_point *at, int with_multipliers, kg_real *guards) {
+  int status = with_multipliers ? kg_contacts_evaluate(c, at) : kg_contacts_evaluate_gaps(c, at);
   if (status < 0) {
     return status;
   }
@@ -490,8 +486,7 @@ static inline int kg_contacts_guards(kg_contacts *c, kg_real t, const kg_real *q
 
 /* To be called after an accepted step with the guards at its end: removes the slack of guards that have risen, and
  * updates the directions of slip in a plane. */
-static inline int kg_contacts_advance(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u, const kg_real *r,
-                                      const kg_real *guards) {
+static inline int kg_contacts_advance(kg_contacts *c, const kg_point *at, const kg_real *guards) {
   int planar = 0;
   for (int k = 0; k < KG_CONTACT_GUARDS * c->model->n_contacts; ++k) {
     c->slack[k] = guards[k] > KG_C(2.0) * c->slack[k] ? KG_C(0.0) : c->slack[k];
@@ -500,7 +495,7 @@ static inline int kg_contacts_advance(kg_contacts *c, kg_real t, const kg_real *
     planar = planar || (c->mode[m] == KG_SLIP && c->model->contacts[m].directions == 2);
   }
   if (planar) {
-    const int status = kg_contacts_evaluate_gaps(c, t, q, u, r);
+    const int status = kg_contacts_evaluate_gaps(c, at);
     if (status < 0) {
       return status;
     }

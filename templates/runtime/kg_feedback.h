@@ -15,14 +15,6 @@
 extern "C" {
 #endif
 
-/* Where functions of a model are evaluated. */
-typedef struct {
-  kg_real t;
-  const kg_real *q;
-  const kg_real *u;
-  const kg_real *r;
-} kg_point;
-
 /* Inputs that a function of the model computes together. */
 typedef struct {
   kg_evaluate function;
@@ -51,7 +43,7 @@ typedef struct {
 
 /* Computes the values of one law at a point. */
 static inline int kg_law_compute(const kg_feedback *f, const kg_law *law, const kg_point *at, kg_real *inputs) {
-  const int status = law->function(at->t, at->q, at->u, at->r, f->p, f->work, f->values);
+  const int status = law->function(at, f->p, f->work, f->values);
   for (int k = 0; k < law->n && status >= 0; ++k) {
     const kg_real value = f->values[law->places ? law->places[k] : k];
     const kg_real above = law->low ? KG_MAX(value, law->low[k]) : value;

@@ -18,19 +18,16 @@ typedef struct {
   kg_run *run;
   void *projection;       /* kg_host_projection.h; NULL: there is none */
   kg_feedback feedback;   /* with parameters, inputs and scratch memory */
+  const kg_real *zeros;   /* in place of the multipliers of contact rows and of the free vector of servo-constraints */
   kg_real *jacobian;      /* scratch: the largest Jacobian; NULL: implicit methods are not used */
 } kg_host;
 
 /* The point of a state with the present inputs, and without contact forces. */
 static inline kg_point kg_host_point(const kg_host *h, kg_real t, const kg_real *y) {
-  const kg_model *m = h->model;
-  const int n = m->n_q + m->n_u;
   kg_point at;
-  kg_copy_states(m, h->rhs->rows - n, y + n, h->feedback.r);
-  at.t = t;
-  at.q = y;
-  at.u = y + m->n_q;
+  kg_point_place(&at, h->model, t, y);
   at.r = h->feedback.r;
+  at.forces = at.free = h->zeros;
   return at;
 }
 
@@ -45,14 +42,13 @@ static inline int kg_host_rhs(void *host, kg_real t, const kg_real *y, kg_real *
   const kg_host *h = (const kg_host *)host;
   const kg_point at = kg_host_point(h, t, y);
   const int status = kg_feedback_inputs(&h->feedback, &at);
-  return status < 0 ? status : h->rhs->evaluate(t, at.q, at.u, at.r, h->feedback.p, h->feedback.work, dydt);
+  return status < 0 ? status : h->rhs->evaluate(&at, h->feedback.p, h->feedback.work, dydt);
 }
 
 /* The inputs of a run with contacts and events (kg_hybrid.inputs). */
-static inline int kg_host_fill(void *host, kg_real t, const kg_real *q, const kg_real *u, kg_real *r) {
-  (void)u; /* it follows q, */
-  (void)r; /* and this is that of the host */
-  return kg_host_inputs((const kg_host *)host, t, q);
+static inline int kg_host_fill(void *host, const kg_point *at, kg_real *r) {
+  (void)r; /* that of the point */
+  return kg_feedback_inputs(&((const kg_host *)host)->feedback, at);
 }
 
 /* Computes the samples of a clock (kg_run.sample), ... */
@@ -78,7 +74,7 @@ static inline int kg_host_columns(const kg_host *h, const char *name, const kg_p
   if (f == NULL) {
     return columns > 0 ? KG_INVALID_ARGUMENT : KG_OK;
   }
-  status = f->evaluate(at->t, at->q, at->u, at->r, h->feedback.p, h->feedback.work, h->jacobian);
+  status = f->evaluate(at, h->feedback.p, h->feedback.work, h->jacobian);
   for (int i = 0; i < n && status >= 0; ++i) {
     memcpy(J + i * (ptrdiff_t)n + first, h->jacobian + i * (ptrdiff_t)columns, (size_t)columns * sizeof *J);
   }
@@ -96,8 +92,8 @@ static inline int kg_host_jacobian(void *host, kg_real t, const kg_real *y, cons
   (void)dydt;
   status = status < 0 ? status : kg_host_columns(h, "jacobian_q", &at, 0, m->n_q, J);
   status = status < 0 ? status : kg_host_columns(h, "jacobian_u", &at, m->n_q, m->n_u, J);
-  status = status < 0 ? status : kg_host_columns(h, "jacobian_s", &at, m->n_q + m->n_u, h->rhs->rows - m->n_q - m->n_u, J);
-  return status < 0 || f == NULL ? status : f->evaluate(t, at.q, at.u, at.r, h->feedback.p, h->feedback.work, dfdt);
+  status = status < 0 ? status : kg_host_columns(h, "jacobian_s", &at, m->n_q + m->n_u, m->n_s, J);
+  return status < 0 || f == NULL ? status : f->evaluate(&at, h->feedback.p, h->feedback.work, dfdt);
 }
 
 /* The equations that a run of this host integrates. */

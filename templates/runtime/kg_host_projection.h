@@ -15,7 +15,7 @@ static inline int kg_host_project(void *host, int outcome) {
   kg_stepper *s = h->run->stepper;
   const kg_point at = kg_host_point(h, s->t, s->y);
   const int status = kg_feedback_inputs(&h->feedback, &at);
-  return status < 0 ? status : kg_projection_after_step((kg_projection *)h->projection, s, h->feedback.r, outcome);
+  return status < 0 ? status : kg_projection_after_step((kg_projection *)h->projection, s, &at, outcome);
 }
 
 /* The integrals of motion keep their present values from now on (kg_run.renew). */
@@ -24,7 +24,7 @@ static inline int kg_host_renew(void *host) {
   const kg_stepper *s = h->run->stepper;
   const kg_point at = kg_host_point(h, s->t, s->y);
   const int status = kg_feedback_inputs(&h->feedback, &at);
-  return status < 0 ? status : kg_projection_renew((kg_projection *)h->projection, at.t, at.q, at.u, at.r);
+  return status < 0 ? status : kg_projection_renew((kg_projection *)h->projection, &at);
 }
 
 /* Finds the constraints of the model and those integrals of motion. */

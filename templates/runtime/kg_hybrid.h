@@ -28,7 +28,7 @@ static inline void kg_hybrid_find_functions(kg_hybrid *h) {
   h->impulses = h->bilateral ? kg_find_function(h->model, "impulses") : NULL;
   h->resets = kg_find_function(h->model, "resets");
   h->state_rates = kg_find_function(h->model, "state_rates");
-  h->n_s = kg_count_states(h->model);
+  h->n_s = h->model->n_s;
 }
 
 /* Bytes of the memory of a run; model and bilateral must be set. */
@@ -94,7 +94,8 @@ static inline kg_real kg_hybrid_next_stop(const kg_hybrid *h) {
 /* Returns the number of a penetrated rigid contact, or -1. */
 static inline int kg_hybrid_violated(kg_hybrid *h, int *status) {
   kg_contacts *c = &h->contacts;
-  *status = kg_contacts_evaluate_gaps(c, h->t, h->y, h->y + h->model->n_q, h->r);
+  const kg_point at = kg_hybrid_point(h, h->t, h->y, NULL);
+  *status = kg_contacts_evaluate_gaps(c, &at);
   for (int m = 0; m < h->model->n_contacts && *status >= 0; ++m) {
     const kg_contact_info *info = h->model->contacts + m;
     if (c->law[m] == KG_LAW_RESTITUTION && info->level == 2 && c->s.value[info->normal] < -c->gap_zero[m]) {
@@ -117,7 +118,8 @@ static inline void kg_hybrid_act(kg_contacts *c) {
 static inline int kg_hybrid_settle(kg_hybrid *h, const kg_real *rtol, const kg_real *atol) {
   int status = kg_hybrid_inputs(h, h->t, h->y);
   if (status == KG_OK && h->has_contacts) {
-    status = KG_MIN(kg_contacts_measure(&h->contacts, h->t, h->y, h->r, rtol, atol), KG_OK);
+    const kg_point at = kg_hybrid_point(h, h->t, h->y, NULL);
+    status = KG_MIN(kg_contacts_measure(&h->contacts, &at, h->y, rtol, atol), KG_OK);
   }
   if (status == KG_OK && h->has_contacts) {
     const int violated = kg_hybrid_violated(h, &status);
@@ -213,8 +215,9 @@ static inline int kg_hybrid_advance(kg_hybrid *h) {
   const size_t size = KG_CONTACT_GUARDS * (size_t)h->model->n_contacts * sizeof(kg_real);
   int status = h->has_contacts ? kg_hybrid_inputs(h, h->t, s->y) : KG_OK, changed = 0;
   if (status == KG_OK && h->has_contacts) {
+    const kg_point at = kg_hybrid_point(h, h->t, s->y, NULL);
     memcpy(h->guards, c->slack, size);
-    status = kg_contacts_advance(c, h->t, s->y, s->y + h->model->n_q, h->r, h->finder.g + h->model->n_events);
+    status = kg_contacts_advance(c, &at, h->finder.g + h->model->n_events);
     changed = memcmp(h->guards, c->slack, size) != 0;
     for (int m = 0; m < h->model->n_contacts; ++m) {
       changed = changed || (c->mode[m] == KG_SLIP && h->model->contacts[m].directions == 2);

@@ -42,11 +42,12 @@ typedef struct {
   const kg_real *p;
   kg_stepper *stepper;
   kg_ode plain;  /* the motion without contact forces: n = n_q + n_u + n_s; the Jacobian may be NULL */
-  kg_real *r;    /* n_r + n_hidden: the inputs, zeros, and the states, which are copied there */
+  kg_real *r;    /* n_r: the inputs */
+  const kg_real *free; /* n_free, as in kg_point */
   /* Fills the inputs (NULL: they are constant); called after every step that is accepted with its outcome (NULL:
    * nothing to do), may change stepper->y as kg_projection_after_step() does; stores a record. All return 0 or a
    * negative outcome or status, which ends the run. */
-  int (*inputs)(void *host, kg_real t, const kg_real *q, const kg_real *u, kg_real *r);
+  int (*inputs)(void *host, const kg_point *at, kg_real *r);
   int (*accept)(void *host, int outcome);
   int (*record)(void *host, const kg_record *record);
   void *host;
@@ -91,6 +92,7 @@ typedef struct {
   kg_real *direction;   /* 2 per contact: before */
   kg_bounce *bounces;   /* per contact */
   kg_real *guards;      /* at a stage */
+  kg_real *no_forces;   /* n_rows: zeros */
   kg_real *scratch;
 } kg_hybrid;
 
@@ -107,11 +109,20 @@ static inline void kg_hybrid_place_at(kg_hybrid *h, kg_real t, kg_real *y) {
   h->y = y;
 }
 
-/* Copies the states to r and evaluates the inputs at a state. */
+/* The point of a state with the present inputs and with `lambda` (n_rows, or NULL: zero). */
+static inline kg_point kg_hybrid_point(const kg_hybrid *h, kg_real t, const kg_real *y, const kg_real *lambda) {
+  kg_point at;
+  kg_point_place(&at, h->model, t, y);
+  at.r = h->r;
+  at.forces = lambda ? lambda : h->no_forces;
+  at.free = h->free;
+  return at;
+}
+
+/* Evaluates the inputs at a state. */
 static inline int kg_hybrid_inputs(const kg_hybrid *h, kg_real t, const kg_real *y) {
-  int status;
-  kg_copy_states(h->model, h->n_s, y + h->model->n_q + h->model->n_u, h->r);
-  status = h->inputs ? h->inputs(h->host, t, y, y + h->model->n_q, h->r) : KG_OK;
+  const kg_point at = kg_hybrid_point(h, t, y, NULL);
+  const int status = h->inputs ? h->inputs(h->host, &at, h->r) : KG_OK;
   return status < 0 ? status : KG_OK;
 }
 
@@ -131,19 +142,8 @@ static inline int kg_hybrid_acts(const kg_hybrid *h, int mode) {
 /* Evaluates a function, if there is one; `lambda` (n_rows, or NULL: zero) are the multipliers it reads. */
 static inline int kg_hybrid_evaluate(kg_hybrid *h, const kg_function *function, kg_real t, const kg_real *y,
                                      const kg_real *lambda, kg_real *out) {
-  kg_real *hidden = h->r + h->model->n_r;
-  const size_t size = (size_t)h->model->n_rows * sizeof *hidden;
-  int status;
-  if (!function) {
-    return KG_OK;
-  }
-  if (lambda) {
-    memcpy(hidden, lambda, size);
-  }
-  status = function->evaluate(t, y, y + h->model->n_q, h->r, h->p, h->scratch, out);
-  if (lambda) {
-    memset(hidden, 0, size);
-  }
+  const kg_point at = kg_hybrid_point(h, t, y, lambda);
+  const int status = function ? function->evaluate(&at, h->p, h->scratch, out) : KG_OK;
   return status < 0 ? status : KG_OK;
 }
 
@@ -151,12 +151,12 @@ static inline int kg_hybrid_evaluate(kg_hybrid *h, const kg_function *function, 
 static inline int kg_hybrid_guards(void *context, kg_real time, const kg_real *y, int costly, kg_real *g) {
   kg_hybrid *h = (kg_hybrid *)context;
   const kg_real t = kg_instants_inside(h->instants, time);
-  const kg_real *q = y, *u = y + h->model->n_q;
   const int forces = costly && kg_hybrid_acts(h, KG_PENETRATED);
   int status = kg_hybrid_inputs(h, t, y);
   if (status == KG_OK && h->has_contacts) {
+    const kg_point at = kg_hybrid_point(h, t, y, NULL);
     h->stepper->statistics.evaluations += forces != 0;
-    status = kg_contacts_guards(&h->contacts, t, q, u, h->r, forces, g + h->model->n_events);
+    status = kg_contacts_guards(&h->contacts, &at, forces, g + h->model->n_events);
   }
   if (status >= 0) {
     status = kg_hybrid_evaluate(h, h->events, t, y, forces ? h->contacts.lambda : NULL, g);
@@ -184,7 +184,8 @@ static inline int kg_hybrid_rhs(void *context, kg_real time, const kg_real *y, k
   }
   status = kg_hybrid_inputs(h, t, y);
   if (status == KG_OK) {
-    status = kg_contacts_rhs(&h->contacts, t, y, y + n_q, h->r, dydt, dydt + n_q);
+    const kg_point at = kg_hybrid_point(h, t, y, NULL);
+    status = kg_contacts_rhs(&h->contacts, &at, dydt, dydt + n_q);
   }
   if (status >= 0 && h->n_s > 0) {
     const int rates = kg_hybrid_evaluate(h, h->state_rates, t, y, h->contacts.lambda, dydt + n_q + h->model->n_u);
@@ -273,7 +274,7 @@ static inline void kg_hybrid_fill_rules(kg_hybrid *h) {
 }
 
 /* Lengths of the arrays of kg_real, in the order in which kg_hybrid_place() places them. */
-#define KG_HYBRID_ARRAYS 15
+#define KG_HYBRID_ARRAYS 16
 
 /* Places the arrays of kg_real in `work`; returns their length. With work NULL it only computes the length. */
 static inline size_t kg_hybrid_place(kg_hybrid *h, kg_real *work) {
@@ -288,9 +289,9 @@ static inline size_t kg_hybrid_place(kg_hybrid *h, kg_real *work) {
   const size_t resets = h->resets ? (size_t)h->resets->rows * (size_t)h->n_s : 0;
   kg_real **const arrays[KG_HYBRID_ARRAYS] = {&h->state, &h->before, &h->rates, &h->u_before, &h->generalized,
                                               &h->impulse_work, &h->multipliers, &h->impulse_rows, &h->reset_rows,
-                                              &h->impulse, &h->impact, &h->direction, &h->guards, &h->finder.start,
-                                              &h->scratch};
-  size_t sizes[KG_HYBRID_ARRAYS] = {n, n, n, n_u, n_u, solving, rows, table, resets, k, k, 2 * m, g,
+                                              &h->impulse, &h->impact, &h->direction, &h->guards, &h->no_forces,
+                                              &h->finder.start, &h->scratch};
+  size_t sizes[KG_HYBRID_ARRAYS] = {n, n, n, n_u, n_u, solving, rows, table, resets, k, k, 2 * m, g, k,
                                     kg_finder_work((int)g, (int)n), 0};
   size_t total = 0;
   for (int i = 0; i < 4; ++i) {

@@ -34,9 +34,8 @@ static inline int kg_touches(const kg_contacts *c, int m) {
 
 /* Returns 1 if an impact is due, because a rigid contact closes or an imposed constraint moves; otherwise 0, or a
  * negative status. */
-static inline int kg_contacts_approaching(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u,
-                                          const kg_real *r) {
-  const int status = kg_contacts_evaluate_gaps(c, t, q, u, r);
+static inline int kg_contacts_approaching(kg_contacts *c, const kg_point *at) {
+  const int status = kg_contacts_evaluate_gaps(c, at);
   for (int m = 0; m < c->model->n_contacts && status >= 0; ++m) {
     const kg_contact_info *info = c->model->contacts + m;
     const int open = !kg_closed(c->mode[m]);
@@ -155,17 +154,19 @@ static inline void kg_impact_hold(kg_contacts *c, kg_real *impulses) {
   c->trial.lambda = impulses;
 }
 
-/* An impact with the speeds u after an impulse, u_before before it (NULL: no impulse). u becomes the speeds after the
- * impact, impulses (n_rows) those of the rows, of least norm for redundant contacts. Modes are changed where contacts
+/* An impact with the speeds u of `at` after an impulse, u_before before it (NULL: no impulse). u becomes the speeds after
+ * the impact, impulses (n_rows) those of the rows, of least norm for redundant contacts. Modes are changed where contacts
  * separate, persist, stick or slip; kg_contacts_settle() then decides by accelerations. */
-static inline int kg_contacts_impact_after(kg_contacts *c, kg_real t, const kg_real *q, kg_real *u,
-                                           const kg_real *u_before, const kg_real *r, kg_real *impulses) {
+static inline int kg_contacts_impact_after(kg_contacts *c, const kg_point *at, kg_real *u, const kg_real *u_before,
+                                           kg_real *impulses) {
   int status = KG_OK, chosen;
   if (u_before) {
-    status = kg_contacts_evaluate_gaps(c, t, q, u_before, r);
+    kg_point before = *at;
+    before.u = u_before;
+    status = kg_contacts_evaluate_gaps(c, &before);
     memcpy(c->rate_before, c->s.rate, (size_t)c->model->n_rows * sizeof(kg_real));
   }
-  status = status < 0 ? status : kg_contacts_evaluate(c, t, q, u, r);
+  status = status < 0 ? status : kg_contacts_evaluate(c, at);
   if (status < 0) {
     return status;
   }
@@ -192,22 +193,24 @@ static inline int kg_contacts_impact_after(kg_contacts *c, kg_real t, const kg_r
   return status;
 }
 
-/* Computes the impact of contacts that close with the speeds u; u becomes the speeds after it. */
-static inline int kg_contacts_impact(kg_contacts *c, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
-                                     kg_real *impulses) {
-  return kg_contacts_impact_after(c, t, q, u, NULL, r, impulses);
+/* Computes the impact of contacts that close with the speeds u of `at`; u becomes the speeds after it. */
+static inline int kg_contacts_impact(kg_contacts *c, const kg_point *at, kg_real *u, kg_real *impulses) {
+  return kg_contacts_impact_after(c, at, u, NULL, impulses);
 }
 
 /* Largest number of impacts that one impulse can cause at the same time. */
 #define KG_BLOW_CHAIN 100
 
-/* Computes the impacts due to an impulse that has changed the speeds from u_before to u with the bilateral constraints
+/* Computes the impacts due to an impulse that has changed the speeds from u_before to u, those of `at`, with the bilateral constraints
  * only: the contacts start in their modes at u_before, and impacts follow until none is due. u becomes the speeds
  * after, impulses (n_rows) the sum; part: n_rows values. Where no finite forces exist before the impulse, or several
  * ones, the contacts are those that touch. */
-static inline int kg_contacts_after_impulse(kg_contacts *c, kg_real t, const kg_real *q, kg_real *u, const kg_real *u_before,
-                                   const kg_real *r, kg_real *part, kg_real *impulses) {
-  int due = kg_contacts_settle(c, t, q, u_before, r);
+static inline int kg_contacts_after_impulse(kg_contacts *c, const kg_point *at, kg_real *u, const kg_real *u_before,
+                                            kg_real *part, kg_real *impulses) {
+  kg_point before = *at;
+  int due;
+  before.u = u_before;
+  due = kg_contacts_settle(c, &before);
   if (due == KG_NO_MODE || due == KG_SEVERAL_MODES) {
     due = KG_OK;
   }
@@ -219,9 +222,9 @@ static inline int kg_contacts_after_impulse(kg_contacts *c, kg_real t, const kg_
   }
   kg_clear(c->model->n_rows, impulses);
   for (int k = 0; k < KG_BLOW_CHAIN && due >= 0; ++k) {
-    due = kg_contacts_impact_after(c, t, q, u, k == 0 ? u_before : NULL, r, part);
+    due = kg_contacts_impact_after(c, at, u, k == 0 ? u_before : NULL, part);
     kg_add(c->model->n_rows, KG_C(1.0), part, impulses);
-    due = due < 0 ? due : kg_contacts_approaching(c, t, q, u, r);
+    due = due < 0 ? due : kg_contacts_approaching(c, at);
     if (due == 0) {
       return KG_OK;
     }

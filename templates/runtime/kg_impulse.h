@@ -45,9 +45,7 @@ static inline kg_impulse_rows kg_impulse_rows_of(const kg_model *model, const ch
 /* One impulse while it is solved. */
 typedef struct {
   const kg_impulse_rows *rows;
-  kg_real t;
-  const kg_real *q;
-  const kg_real *r;
+  const kg_point *at; /* the state before */
   const kg_real *p;
   kg_real *scratch; /* work array of the functions */
   kg_real *Q;
@@ -97,6 +95,13 @@ static inline size_t kg_impulse_work(const kg_impulse_rows *rows) {
 
 static inline int kg_impulse_row(const kg_impulse_rows *rows, int i) { return rows->rows ? rows->rows[i] : i; }
 
+/* A function at the speeds u. */
+static inline int kg_impulse_call(const kg_impulse_solve *s, const kg_function *f, const kg_real *u, kg_real *out) {
+  kg_point at = *s->at;
+  at.u = u;
+  return f->evaluate(&at, s->p, s->scratch, out);
+}
+
 /* J at the speeds u. */
 static inline int kg_impulse_jacobian(kg_impulse_solve *s, const kg_real *u, kg_real *J) {
   const ptrdiff_t n = s->rows->n_u;
@@ -104,7 +109,7 @@ static inline int kg_impulse_jacobian(kg_impulse_solve *s, const kg_real *u, kg_
   if (s->rows->n_c == 0) {
     return KG_OK;
   }
-  status = s->rows->jacobian->evaluate(s->t, s->q, u, s->r, s->p, s->scratch, s->all);
+  status = kg_impulse_call(s, s->rows->jacobian, u, s->all);
   for (int i = 0; i < s->rows->n_c; ++i) {
     memcpy(J + i * n, s->all + kg_impulse_row(s->rows, i) * n, (size_t)n * sizeof *J);
   }
@@ -116,7 +121,7 @@ static inline int kg_impulse_residuals(kg_impulse_solve *s, const kg_real *u) {
   const kg_function *velocity = s->rows->velocity;
   const int n = s->rows->n_u, bound = velocity ? velocity->rows : 0;
   if (velocity) {
-    const int status = velocity->evaluate(s->t, s->q, u, s->r, s->p, s->scratch, s->levels);
+    const int status = kg_impulse_call(s, velocity, u, s->levels);
     if (status < 0) {
       return status;
     }
@@ -244,25 +249,23 @@ static inline int kg_impulse_curved(const kg_impulse_solve *s) {
   return 0;
 }
 
-/* Changes the speeds u (n_u) by the generalized impulses (n_u); multipliers: n_c, constraint impulses of the rows.
+/* Changes the speeds u (n_u), those of `at`, by the generalized impulses (n_u); multipliers: n_c, constraint impulses of the rows.
  * `work` holds kg_impulse_work() values. Rows that u violates become satisfied: they are imposed at this instant.
  * Returns KG_OK, KG_SINGULAR (dependent rows, or a direction without mass), KG_INCONSISTENT (no
  * convergence of rows nonlinear in the speeds), or the status of a function. */
-static inline int kg_impulse(const kg_impulse_rows *rows, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
-                             const kg_real *p, const kg_real *generalized, kg_real *multipliers, kg_real *work) {
+static inline int kg_impulse(const kg_impulse_rows *rows, const kg_point *at, kg_real *u, const kg_real *p,
+                             const kg_real *generalized, kg_real *multipliers, kg_real *work) {
   const size_t size = (size_t)rows->n_u * (size_t)rows->n_c * sizeof *u;
   kg_impulse_solve s;
   kg_real change = KG_C(0.0), last;
   int status, curved = 0;
   memset(&s, 0, sizeof s);
   s.rows = rows;
-  s.t = t;
-  s.q = q;
-  s.r = r;
+  s.at = at;
   s.p = p;
   kg_impulse_place(rows, work, &s);
   memcpy(s.before, u, (size_t)rows->n_u * sizeof *u);
-  status = rows->mass->evaluate(t, q, u, r, p, s.scratch, s.Q);
+  status = rows->mass->evaluate(at, p, s.scratch, s.Q);
   if (status >= 0) {
     status = kg_impulse_jacobian(&s, u, s.J);
   }

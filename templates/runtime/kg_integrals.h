@@ -74,12 +74,11 @@ static inline kg_real kg_integrals_error(const kg_integrals *c, int k) {
 }
 
 /* [I_u | I] of every integral at a state. */
-static inline int kg_integrals_evaluate(kg_integrals *c, kg_real t, const kg_real *q, const kg_real *u,
-                                        const kg_real *r, const kg_real *p) {
+static inline int kg_integrals_evaluate(kg_integrals *c, const kg_point *at, const kg_real *p) {
   kg_real *out = c->values;
   for (int i = 0; i < c->n; ++i) {
     const kg_function *f = c->functions[i];
-    const int status = f->evaluate(t, q, u, r, p, c->scratch, out);
+    const int status = f->evaluate(at, p, c->scratch, out);
     if (status < 0) {
       return status;
     }

@@ -69,11 +69,10 @@ static inline void kg_inverse_combine(int m, int n, const kg_real *M, const kg_r
   }
 }
 
-/* Computes u, u' of a path q, q', q'' at time t, and the residual of the kinematics; r: all inputs. Returns the status
- * of the kinematics, or KG_SINGULAR if q' does not determine u. */
-static inline int kg_inverse_speeds(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *qdot,
-                                    const kg_real *qddot, const kg_real *r, const kg_real *p, kg_real *work,
-                                    kg_real *u, kg_real *udot, kg_real *slip) {
+/* Computes u, the speeds of `at`, and u' of a path q, q', q'' there, and the residual of the kinematics. Returns the
+ * status of the kinematics, or KG_SINGULAR if q' does not determine u. */
+static inline int kg_inverse_speeds(const kg_inverse *m, const kg_point *at, const kg_real *qdot, const kg_real *qddot,
+                                    const kg_real *p, kg_real *work, kg_real *u, kg_real *udot, kg_real *slip) {
   const int n_q = m->n_q, n_u = m->n_u;
   kg_real *found = work, *columns = found + n_q * (ptrdiff_t)(n_u + 2), *U = columns + n_u * (ptrdiff_t)n_q;
   kg_real *sizes = U + n_u * (ptrdiff_t)n_u, *rest = sizes + n_u, *scratch = rest + n_q;
@@ -84,7 +83,7 @@ static inline int kg_inverse_speeds(const kg_inverse *m, kg_real t, const kg_rea
     if (pass == 0) {
       kg_clear(n_u, u);
     }
-    status = m->kinematics->evaluate(t, q, u, r, p, scratch, found);
+    status = m->kinematics->evaluate(at, p, scratch, found);
     if (status < 0) {
       return status;
     }
@@ -110,21 +109,20 @@ static inline int kg_inverse_speeds(const kg_inverse *m, kg_real t, const kg_rea
 }
 
 /* f (n_u) = M u' - P, and J u' - b; `matrix` n_u x n_u or n_c x n_u, scratch. */
-static inline int kg_inverse_balance(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *u,
-                                     const kg_real *udot, const kg_real *r, const kg_real *p, kg_real *matrix,
-                                     kg_real *J, kg_real *scratch, kg_real *f, kg_real *violation) {
+static inline int kg_inverse_balance(const kg_inverse *m, const kg_point *at, const kg_real *udot, const kg_real *p,
+                                     kg_real *matrix, kg_real *J, kg_real *scratch, kg_real *f, kg_real *violation) {
   const int n_u = m->n_u, n_c = kg_inverse_rows(m);
-  int status = m->mass->evaluate(t, q, u, r, p, scratch, matrix);
+  int status = m->mass->evaluate(at, p, scratch, matrix);
   if (status >= 0) {
-    status = m->forces->evaluate(t, q, u, r, p, scratch, f);
+    status = m->forces->evaluate(at, p, scratch, f);
   }
   for (int i = 0; i < n_u && status >= 0; ++i) {
     f[i] = kg_dot(n_u, matrix + i * (ptrdiff_t)n_u, udot) - f[i];
   }
   if (n_c > 0 && status >= 0) {
-    status = m->jacobian->evaluate(t, q, u, r, p, scratch, J);
+    status = m->jacobian->evaluate(at, p, scratch, J);
     if (status >= 0) {
-      status = m->bias->evaluate(t, q, u, r, p, scratch, violation);
+      status = m->bias->evaluate(at, p, scratch, violation);
     }
     for (int i = 0; i < n_c && status >= 0; ++i) {
       violation[i] = kg_dot(n_u, J + i * (ptrdiff_t)n_u, udot) - violation[i];
@@ -144,11 +142,10 @@ static inline void kg_inverse_beside(int n_c, int n_u, const kg_real *J, const k
   }
 }
 
-/* Controls and multipliers of the motion q, u, u' at time t; the entries of the controls in r become the controls
- * found. Returns a status of the functions of the model. */
-static inline int kg_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_real *q, const kg_real *u,
-                                      const kg_real *udot, kg_real *r, const kg_real *p, kg_real *work,
-                                      kg_inverse_result *out) {
+/* Controls and multipliers of a motion with the accelerations u'; the entries of the controls in r, the inputs of `at`,
+ * become the controls found. Returns a status of the functions of the model. */
+static inline int kg_inverse_dynamics(const kg_inverse *m, const kg_point *at, const kg_real *udot, kg_real *r,
+                                      const kg_real *p, kg_real *work, kg_inverse_result *out) {
   const int n_u = m->n_u, n_c = kg_inverse_rows(m), n_tau = m->controls->rows;
   kg_real *matrix = work, *J = matrix + n_u * (ptrdiff_t)n_u, *U_J = J + n_c * (ptrdiff_t)n_u;
   kg_real *sizes_J = U_J + n_c * (ptrdiff_t)n_c, *G = sizes_J + n_c, *rows = G + n_tau * (ptrdiff_t)n_u;
@@ -158,9 +155,9 @@ static inline int kg_inverse_dynamics(const kg_inverse *m, kg_real t, const kg_r
   for (int k = 0; k < n_tau; ++k) {
     r[m->slots[k]] = KG_C(0.0);
   }
-  status = m->controls->evaluate(t, q, u, r, p, scratch, G);
+  status = m->controls->evaluate(at, p, scratch, G);
   if (status >= 0) {
-    status = kg_inverse_balance(m, t, q, u, udot, r, p, matrix, J, scratch, f, out->violation);
+    status = kg_inverse_balance(m, at, udot, p, matrix, J, scratch, f, out->violation);
   }
   if (status < 0) {
     return status;

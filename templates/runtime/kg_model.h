@@ -15,14 +15,24 @@
 extern "C" {
 #endif
 
-#define KG_ABI 5
+#define KG_ABI 6
 
-/* One compiled function of the model: out = f(t, q, u, r; p). q: n_q, u: n_u, r: n_r inputs, then n_hidden hidden ones
- * (kg_model); p: n_prepared values filled by prepare(); work: `work` values of scratch; out: rows values (cols == 0) or
- * rows * cols values, row-major. Arrays must not overlap. */
+/* Where functions of a model are evaluated: the argument of all of them. Arrays of length 0 may be NULL. Code on vector
+ * lanes has the same record with lanes in place of numbers (kg_lanes.h). */
+typedef struct {
+  kg_real t;
+  const kg_real *q;      /* n_q coordinates */
+  const kg_real *u;      /* n_u speeds */
+  const kg_real *s;      /* n_s states; they follow u, as u follows q, in the y of an integration */
+  const kg_real *r;      /* n_r inputs */
+  const kg_real *forces; /* n_rows multipliers of the contact rows */
+  const kg_real *free;   /* n_free values of the free vector of servo-constraints */
+} kg_point;
+
+/* One compiled function of the model: out = f(at; p). p: n_prepared values filled by prepare(); work: `work` values of
+ * scratch; out: rows values (cols == 0) or rows * cols values, row-major. Arrays must not overlap. */
 #define KG_ARGUMENTS                                                                                     \
-  kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u, const kg_real *KG_RESTRICT r,   \
-      const kg_real *KG_RESTRICT p, kg_real *KG_RESTRICT work, kg_real *KG_RESTRICT out
+  const kg_point *KG_RESTRICT at, const kg_real *KG_RESTRICT p, kg_real *KG_RESTRICT work, kg_real *KG_RESTRICT out
 typedef int (*kg_evaluate)(KG_ARGUMENTS);
 
 typedef struct {
@@ -82,19 +92,21 @@ typedef struct {
   const char *digest;
   int n_q;
   int n_u;
+  int n_s; /* states: y = (q, u, s), and `rhs` evaluates (q', u', s') */
   int n_r;
   int n_p;        /* p[0 .. n_p): parameters */
   int n_g;        /* p[n_p .. n_p + n_g): stabilization gains */
   int n_prepared; /* length of p: parameters, gains, then constants filled by prepare() */
   const char *const *coordinates;
   const char *const *speeds;
-  const char *const *inputs; /* n_r names; of a model with states, n_r + n_hidden: the states are the last ones */
+  const char *const *states;
+  const char *const *inputs;
   const char *const *parameters;
   void (*prepare)(kg_real *p);
   int n_functions;
   const kg_function *functions;
-  int n_hidden; /* values of r after the user's inputs: first the multipliers of the contact rows, last the states */
-  int n_rows;   /* contact rows */
+  int n_rows; /* contact rows */
+  int n_free; /* values of the free vector of servo-constraints */
   int n_contacts;
   const kg_contact_info *contacts;
   int n_events;
@@ -121,20 +133,20 @@ static inline const kg_function *kg_find_function(const kg_model *model, const c
 /* The table to name after KG_OUTSIDE_TABLE: the first one that this state needs beyond its ends, else the one whose
  * argument is nearest to an end, which the motion leaves; -1: there is none. work: scratch of the function `tables`;
  * rows: 2 * n_tables values, which it writes. */
-static inline int kg_outside_table(const kg_model *model, kg_real t, const kg_real *q, const kg_real *u,
-                                   const kg_real *r, const kg_real *p, kg_real *work, kg_real *rows) {
+static inline int kg_outside_table(const kg_model *model, const kg_point *at, const kg_real *p, kg_real *work,
+                                   kg_real *rows) {
   const kg_function *tables = kg_find_function(model, "tables");
   kg_real least = KG_C(1.0);
   int found = -1;
-  if (tables == NULL || tables->evaluate(t, q, u, r, p, work, rows) < 0) {
+  if (tables == NULL || tables->evaluate(at, p, work, rows) < 0) {
     return -1;
   }
   for (int i = 0; i < model->n_tables; ++i) {
     const kg_table_info *table = model->tables + i;
-    const int at = 2 * i; /* of the argument, before whether the state may have it */
-    const kg_real x = rows[at], rest = KG_MIN(x - table->lowest, table->highest - x);
+    const int place = 2 * i; /* of the argument, before whether the state may have it */
+    const kg_real x = rows[place], rest = KG_MIN(x - table->lowest, table->highest - x);
     const kg_real part = rest / (table->highest - table->lowest);
-    if (rows[at + 1] == KG_C(0.0)) {
+    if (rows[place + 1] == KG_C(0.0)) {
       return i;
     }
     if (part < least) {
@@ -145,19 +157,12 @@ static inline int kg_outside_table(const kg_model *model, kg_real t, const kg_re
   return found;
 }
 
-/* The number of additional states s. A model with states has the state y = (q, u, s); `rhs` evaluates (q', u', s'), and
- * all functions read s in the last values of r. Libraries of further functions have `state_rates` in place of `rhs`. */
-static inline int kg_count_states(const kg_model *model) {
-  const kg_function *rhs = kg_find_function(model, "rhs"), *rates = kg_find_function(model, "state_rates");
-  if (rhs != NULL) {
-    return rhs->rows - model->n_q - model->n_u;
-  }
-  return rates != NULL ? rates->rows : 0;
-}
-
-/* Copies the states s to the last values of r. */
-static inline void kg_copy_states(const kg_model *model, int n_s, const kg_real *s, kg_real *r) {
-  (void)memcpy(r + model->n_r + model->n_hidden - n_s, s, (size_t)n_s * sizeof *s);
+/* Sets the time and the state y = (q, u, s) of a point. */
+static inline void kg_point_place(kg_point *at, const kg_model *model, kg_real t, const kg_real *y) {
+  at->t = t;
+  at->q = y;
+  at->u = y + model->n_q;
+  at->s = at->u + model->n_u;
 }
 
 #ifdef __cplusplus

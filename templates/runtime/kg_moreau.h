@@ -36,17 +36,15 @@ extern "C" {
 /* Rows whose response is below this multiple of machine epsilon times the largest one have no impulse. */
 #define KG_MOREAU_RANK KG_C(64.0)
 
-/* Length of `work` for n_q coordinates, n_u speeds, n_s states, n_r values of r, n_k contact rows and n_m contacts. */
-#define KG_MOREAU_WORK(n_q, n_u, n_s, n_r, n_k, n_m) \
-  (3 * (n_q) + 4 * (n_u) + 2 * (n_s) + (n_r) + (n_k) * ((n_u) + (n_k) + 13) + 17 * (n_m))
+/* Length of `work` for n_q coordinates, n_u speeds, n_s states, n_k contact rows and n_m contacts. */
+#define KG_MOREAU_WORK(n_q, n_u, n_s, n_k, n_m) \
+  (3 * (n_q) + 4 * (n_u) + 2 * (n_s) + (n_k) * ((n_u) + (n_k) + 14) + 17 * (n_m))
 
 /* Sizes, contacts and functions of a model: q' alone, and those of kg_contact.h. */
 typedef struct {
   int n_q;
   int n_u;
   int n_s;
-  int n_r;      /* values of r: inputs of the user, multipliers of the rows, states */
-  int n_inputs; /* of the user */
   int n_rows;
   int n_contacts;
   const kg_contact_info *info;
@@ -64,11 +62,12 @@ typedef struct {
   kg_real least; /* response of rows without impulse */
   kg_real touch; /* rounding error of gaps */
   const kg_real *p;
+  const kg_real *r;
   kg_real *scratch;
   kg_real *sections; /* of `contacts`, the next ones: */
   kg_real *a, *response, *D, *free, *value, *rate, *target, *load, *mu_s, *mu_k, *restitution;
   kg_real *after;   /* sections of `gaps` at the speeds u + h a */
-  kg_real *r;       /* n_r: with the multipliers and states of the step */
+  kg_real *forces;  /* n_k: mean forces of the rows, at first those of the last step */
   kg_real *q;       /* n_q: qm, then q+ */
   kg_real *q_rate;  /* n_q */
   kg_real *u;       /* n_u: u+ */
@@ -120,7 +119,7 @@ static inline void kg_moreau_place(kg_moreau *s, kg_real *work) {
     *of_solution[i] = kg_moreau_take(&work, m);
   }
   s->block = kg_moreau_take(&work, 4 * m);
-  s->r = kg_moreau_take(&work, s->model->n_r);
+  s->forces = kg_moreau_take(&work, k);
   s->q = kg_moreau_take(&work, q);
   s->q_rate = kg_moreau_take(&work, q);
   s->u = kg_moreau_take(&work, u);
@@ -356,14 +355,28 @@ static inline void kg_moreau_respond(const kg_moreau *s, kg_real factor, const k
   }
 }
 
-/* Computes u+ with the functions at the speeds `at`, from the speeds u at the start. */
-static inline int kg_moreau_speeds(kg_moreau *s, int sweeps, const kg_real *u, const kg_real *at, int first) {
+/* Evaluates a function of the model at a state. */
+static inline int kg_moreau_call(const kg_moreau *s, kg_evaluate function, kg_real t, const kg_real *q, const kg_real *u,
+                                 const kg_real *states, kg_real *out) {
+  kg_point at;
+  at.t = t;
+  at.q = q;
+  at.u = u;
+  at.s = states;
+  at.r = s->r;
+  at.forces = s->forces;
+  at.free = NULL;
+  return function(&at, s->p, s->scratch, out);
+}
+
+/* Computes u+ with the functions at the speeds `near`, from the speeds u at the start. */
+static inline int kg_moreau_speeds(kg_moreau *s, int sweeps, const kg_real *u, const kg_real *near, int first) {
   const kg_moreau_model *model = s->model;
   int result = KG_OK;
-  KG_CALL(result, model->contacts(s->t, s->q, at, s->r, s->p, s->scratch, s->sections));
+  KG_CALL(result, kg_moreau_call(s, model->contacts, s->t, s->q, near, s->s, s->sections));
   (void)memcpy(s->u_free, u, (size_t)model->n_u * sizeof *u);
   kg_add(model->n_u, s->h, s->a, s->u_free);
-  KG_CALL(result, model->gaps(s->t, s->q, s->u_free, s->r, s->p, s->scratch, s->after));
+  KG_CALL(result, kg_moreau_call(s, model->gaps, s->t, s->q, s->u_free, s->s, s->after));
   if (first != 0) {
     (void)memcpy(s->before, s->rate, (size_t)model->n_rows * sizeof *u);
   }
@@ -413,9 +426,8 @@ static inline void kg_moreau_correct(kg_moreau *s, int sweeps) {
   }
 }
 
-/* Writes the impulses of all rows to s->lambda, and their mean forces during the step to s->r. */
+/* Writes the impulses of all rows to s->lambda, and their mean forces during the step to s->forces. */
 static inline void kg_moreau_forces(kg_moreau *s) {
-  kg_real *forces = s->r + s->model->n_inputs;
   const kg_real rate = KG_C(1.0) / s->h;
   for (int m = 0; m < s->model->n_contacts; ++m) {
     if (s->model->info[m].normal >= 0) {
@@ -423,7 +435,7 @@ static inline void kg_moreau_forces(kg_moreau *s) {
     }
   }
   for (int i = 0; i < s->model->n_rows; ++i) {
-    forces[i] = rate * s->lambda[i];
+    s->forces[i] = rate * s->lambda[i];
   }
 }
 
@@ -437,17 +449,16 @@ static inline int kg_moreau_move(int n, kg_real factor, const kg_real *rate, con
   return finite;
 }
 
-/* Moves the states s from y by the time `span`, with their rates at a state. */
-static inline int kg_moreau_states(kg_moreau *s, kg_real t, const kg_real *q, const kg_real *u, kg_real span,
-                                   const kg_real *y) {
+/* Moves the states s from `start` by the time `span`, with their rates at a state, whose states are `now`. */
+static inline int kg_moreau_states(kg_moreau *s, kg_real t, const kg_real *q, const kg_real *u, const kg_real *now,
+                                   kg_real span, const kg_real *start) {
   const kg_moreau_model *model = s->model;
   int status = KG_OK;
   if (model->n_s > 0) {
-    status = model->state_rates(t, q, u, s->r, s->p, s->scratch, s->s_rate);
-    if (kg_moreau_move(model->n_s, span, s->s_rate, y, s->s) == 0) {
+    status = kg_moreau_call(s, model->state_rates, t, q, u, now, s->s_rate);
+    if (kg_moreau_move(model->n_s, span, s->s_rate, start, s->s) == 0) {
       status = (status < 0) ? status : KG_NOT_FINITE;
     }
-    (void)memcpy(s->r + model->n_r - model->n_s, s->s, (size_t)model->n_s * sizeof *y);
   }
   return status;
 }
@@ -458,12 +469,11 @@ static inline int kg_moreau_middle(kg_moreau *s, kg_real t, const kg_real *y) {
   const kg_real *q = y, *u = y + model->n_q, *states = u + model->n_u;
   const kg_real half = KG_C(0.5) * s->h;
   int result = KG_OK;
-  (void)memcpy(s->r + model->n_r - model->n_s, states, (size_t)model->n_s * sizeof *y);
-  KG_CALL(result, model->qdot(t, q, u, s->r, s->p, s->scratch, s->q_rate));
+  KG_CALL(result, kg_moreau_call(s, model->qdot, t, q, u, states, s->q_rate));
   if (kg_moreau_move(model->n_q, half, s->q_rate, q, s->q) == 0) {
     return KG_NOT_FINITE;
   }
-  KG_CALL(result, kg_moreau_states(s, t, q, u, half, states));
+  KG_CALL(result, kg_moreau_states(s, t, q, u, states, half, states));
   s->t = t + half;
   s->touch = KG_MOREAU_ROUNDINGS * KG_EPSILON * kg_largest(model->n_q, q);
   return result;
@@ -478,23 +488,24 @@ static inline int kg_moreau_end(kg_moreau *s, int sweeps, const kg_real *y) {
   KG_CALL(result, kg_moreau_speeds(s, sweeps, u, s->u_mid, 0));
   kg_moreau_correct(s, sweeps);
   kg_moreau_forces(s);
-  KG_CALL(result, kg_moreau_states(s, s->t, s->q, s->u_mid, s->h, u + model->n_u));
+  KG_CALL(result, kg_moreau_states(s, s->t, s->q, s->u_mid, s->s, s->h, u + model->n_u));
   kg_moreau_respond(s, KG_C(1.0) / s->h, s->shift, s->u_mid);
-  KG_CALL(result, model->qdot(s->t, s->q, s->u_mid, s->r, s->p, s->scratch, s->q_rate));
+  KG_CALL(result, kg_moreau_call(s, model->qdot, s->t, s->q, s->u_mid, s->s, s->q_rate));
   finite = kg_moreau_move(model->n_q, s->h, s->q_rate, q, s->q);
   finite *= kg_moreau_move(model->n_u, KG_C(0.0), s->u, s->u, s->u);
   return (finite != 0) ? result : KG_NOT_FINITE;
 }
 
 /* What a step reads and writes besides the state. p: prepared parameters, scratch: the largest work array of the
- * functions, work: KG_MOREAU_WORK() values. r: n_r values, of which a step reads the inputs of the user, and
- * state_rates the multipliers; impulses: n_rows, those of the last step, zeros at the start. */
+ * functions, work: KG_MOREAU_WORK() values. r: inputs; impulses and forces: n_rows each, those of the last step, zeros
+ * at the start. */
 typedef struct {
   const kg_moreau_model *model;
   int sweeps; /* iterations of each solution of the contacts */
   const kg_real *p;
-  kg_real *r;
+  const kg_real *r;
   kg_real *impulses;
+  kg_real *forces;
   kg_real *work;
   kg_real *scratch;
 } kg_moreau_arguments;
@@ -504,6 +515,7 @@ static inline void kg_moreau_begin(const kg_moreau_arguments *x, kg_moreau *s) {
   (void)memset(s, 0, sizeof *s);
   s->model = x->model;
   s->p = x->p;
+  s->r = x->r;
   s->scratch = x->scratch;
   work = x->work;
   kg_moreau_place(s, work);
@@ -520,7 +532,7 @@ static inline int kg_moreau_step(const kg_moreau_arguments *x, kg_real t, kg_rea
   }
   kg_moreau_begin(x, &s);
   s.h = h;
-  (void)memcpy(s.r, x->r, (size_t)model->n_r * sizeof *y);
+  (void)memcpy(s.forces, x->forces, (size_t)model->n_rows * sizeof *y);
   (void)memcpy(s.lambda, x->impulses, (size_t)model->n_rows * sizeof *y);
   KG_CALL(result, kg_moreau_middle(&s, t, y));
   KG_CALL(result, kg_moreau_end(&s, x->sweeps, y));
@@ -530,12 +542,12 @@ static inline int kg_moreau_step(const kg_moreau_arguments *x, kg_real t, kg_rea
   return result;
 }
 
-/* After a step that is accepted: writes its impulses, and to r the mean contact forces of the step and the states. */
+/* After a step that is accepted: writes its impulses and mean contact forces. */
 static inline void kg_moreau_accept(const kg_moreau_arguments *x) {
   kg_moreau s;
   kg_moreau_begin(x, &s);
-  (void)memcpy(x->r, s.r, (size_t)x->model->n_r * sizeof *x->r);
-  (void)memcpy(x->impulses, s.lambda, (size_t)x->model->n_rows * sizeof *x->r);
+  (void)memcpy(x->forces, s.forces, (size_t)x->model->n_rows * sizeof *x->forces);
+  (void)memcpy(x->impulses, s.lambda, (size_t)x->model->n_rows * sizeof *x->impulses);
 }
 
 #ifdef __cplusplus

@@ -193,21 +193,19 @@ static inline int kg_paradox_search(kg_contacts *c, kg_real change) {
 }
 
 /* As kg_contacts_settle() where neither stable modes nor impulses exist, but unstable modes: these are accepted. */
-static inline int kg_contacts_settle_unstable(kg_contacts *c, kg_real t, const kg_real *q, const kg_real *u,
-                                              const kg_real *r) {
+static inline int kg_contacts_settle_unstable(kg_contacts *c, const kg_point *at) {
   int status;
   c->tolerates = 1;
-  status = kg_contacts_settle(c, t, q, u, r);
+  status = kg_contacts_settle(c, at);
   c->tolerates = 0;
   return status;
 }
 
-/* The impact without collision after KG_NO_MODE of kg_contacts_settle() at this state. u becomes the speeds after it,
+/* The impact without collision after KG_NO_MODE of kg_contacts_settle() at this state. u, its speeds, become those after it,
  * impulses (n_rows) those of the rows. KG_NO_MODE if no contact slips, or if there are no impulses that change the
  * slip. */
-static inline int kg_contacts_jam(kg_contacts *c, kg_real t, const kg_real *q, kg_real *u, const kg_real *r,
-                                  kg_real *impulses) {
-  const int culprit = c->culprit, status = kg_contacts_evaluate(c, t, q, u, r);
+static inline int kg_contacts_jam(kg_contacts *c, const kg_point *at, kg_real *u, kg_real *impulses) {
+  const int culprit = c->culprit, status = kg_contacts_evaluate(c, at);
   kg_real slip, step;
   int found;
   if (status < 0) {

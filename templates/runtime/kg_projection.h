@@ -145,10 +145,10 @@ static inline size_t kg_projection_work(const kg_projection *c) {
 /* Lays out the workspace; everything above the private fields must be set. */
 static inline void kg_projection_start(kg_projection *c) {
   if (c->manifold.position) {
-    c->position = kg_level_of(&c->manifold, 1, KG_C(0.0), NULL, NULL, NULL, c->p, NULL, c->tolerance, c->work);
+    c->position = kg_level_of(&c->manifold, 1, c->p, NULL, c->tolerance, c->work);
   }
   if (c->manifold.velocity || c->integrals.n) {
-    c->velocity = kg_level_of(&c->manifold, 0, KG_C(0.0), NULL, NULL, NULL, c->p, NULL, c->tolerance, c->work);
+    c->velocity = kg_level_of(&c->manifold, 0, c->p, NULL, c->tolerance, c->work);
   }
   c->position.any_rank = c->velocity.any_rank = c->any_rank && c->manifold.position;
   kg_integrals_place(&c->integrals, c->manifold.n_u, c->work + kg_consistent_work(&c->manifold));
@@ -164,10 +164,9 @@ static inline void kg_projection_start(kg_projection *c) {
 /* The integrals are kept at their values in this state from now on: at the start of a run, and after anything that
  * changes them (an impact, a switch of the loads). Returns KG_OK, KG_NOT_FINITE when one has no value, or the negative
  * status of a function. */
-static inline int kg_projection_renew(kg_projection *c, kg_real t, const kg_real *q, const kg_real *u,
-                                      const kg_real *r) {
+static inline int kg_projection_renew(kg_projection *c, const kg_point *at) {
   kg_integrals *kept = &c->integrals;
-  const int status = kg_integrals_evaluate(kept, t, q, u, r, c->p);
+  const int status = kg_integrals_evaluate(kept, at, c->p);
   kg_real sum = KG_C(0.0);
   c->position.further = c->velocity.further = 0; /* Q may have changed as well */
   for (int k = 0; k < kept->rows; ++k) {
@@ -325,15 +324,6 @@ static inline int kg_projection_level(kg_level *l, int metric_known) {
   return KG_INCONSISTENT;
 }
 
-static inline void kg_projection_place(kg_level *l, kg_real t, kg_real *q, kg_real *u, const kg_real *r) {
-  l->t = t;
-  l->q = q;
-  l->u = u;
-  l->r = r;
-  l->x = l->positions ? q : u;
-  l->close = 1;
-}
-
 /* Newton's method on the speeds with the integrals beside the constraints. Returns as kg_projection_level(). */
 static inline int kg_projection_integrals(kg_integrals *kept, kg_level *l, int metric_known) {
   kg_real change = KG_C(0.0);
@@ -343,7 +333,10 @@ static inline int kg_projection_integrals(kg_integrals *kept, kg_level *l, int m
     int status = iteration == 0 ? kg_projection_measure(l) : KG_OK;
     status = l->function && status >= 0 ? kg_level_call(l, l->function, l->w.rows) : status;
     if (status >= 0) {
-      status = kg_integrals_evaluate(kept, l->t, l->q, l->u, l->r, l->p);
+      kg_point at = l->at;
+      at.q = l->q;
+      at.u = l->u;
+      status = kg_integrals_evaluate(kept, &at, l->p);
     }
     if (status < 0) {
       return status;
@@ -401,15 +394,17 @@ static inline int kg_projection_speeds(kg_integrals *kept, kg_level *l, int metr
 }
 
 /* kg_project() with the present choice of the code for small sizes. */
-static inline int kg_project_levels(kg_projection *c, kg_real t, kg_real *q, kg_real *u, const kg_real *r) {
+static inline int kg_project_levels(kg_projection *c, const kg_point *at, kg_real *q, kg_real *u) {
   int positions = KG_OK, speeds = KG_OK;
   if (c->manifold.position) {
-    kg_projection_place(&c->position, t, q, u, r);
+    kg_level_place(&c->position, at, q, u);
+    c->position.close = 1;
     positions = kg_projection_level(&c->position, 0);
   }
   if (positions >= 0 && (c->manifold.velocity || c->integrals.rows)) {
     const int metric_known = positions == KG_FINISHED;
-    kg_projection_place(&c->velocity, t, q, u, r);
+    kg_level_place(&c->velocity, at, q, u);
+    c->velocity.close = 1;
     speeds = c->integrals.rows ? kg_projection_speeds(&c->integrals, &c->velocity, metric_known)
                                : kg_projection_level(&c->velocity, metric_known);
   }
@@ -424,13 +419,13 @@ static inline void kg_projection_choose(kg_projection *c, int small) {
   any->w.factored[0] = (kg_real)NAN;
 }
 
-/* Projects (q, u) at t with the inputs r. Returns KG_OK if the state was not changed, KG_FINISHED if it was
+/* Projects q and u, those of the state `at`. Returns KG_OK if the state was not changed, KG_FINISHED if it was
  * changed, KG_INCONSISTENT, or the negative status of a function. */
-static inline int kg_project(kg_projection *c, kg_real t, kg_real *q, kg_real *u, const kg_real *r) {
-  int status = kg_project_levels(c, t, q, u, r);
+static inline int kg_project(kg_projection *c, const kg_point *at, kg_real *q, kg_real *u) {
+  int status = kg_project_levels(c, at, q, u);
   if (status == KG_SINGULAR && c->small) {
     kg_projection_choose(c, 0);
-    status = kg_project_levels(c, t, q, u, r);
+    status = kg_project_levels(c, at, q, u);
     status = status == KG_OK ? KG_FINISHED : status; /* the first attempt may have moved the positions */
     kg_projection_choose(c, 1);
   }
@@ -449,10 +444,9 @@ static inline int kg_projection_negligible(const kg_stepper *s) {
   return 1;
 }
 
-/* Projects the state the stepper has accepted, y = (q, u); `r` holds the inputs at its time, `outcome` is that of the
- * step. The derivative at the end of a step that was moved by more than a negligible amount is evaluated anew where it
+/* Projects the state the stepper has accepted, y = (q, u, s), which is that of `at`; `outcome` is that of the step. The derivative at the end of a step that was moved by more than a negligible amount is evaluated anew where it
  * is needed. Dense output and the next step start from the projected state. Returns `outcome` or a negative status. */
-static inline int kg_projection_after_step(kg_projection *c, kg_stepper *s, const kg_real *r, int outcome) {
+static inline int kg_projection_after_step(kg_projection *c, kg_stepper *s, const kg_point *at, int outcome) {
   const int known = s->end_known && s->options.rtol;
   int status;
   if (outcome == KG_OK && s->statistics.steps % c->every != 0) {
@@ -461,7 +455,7 @@ static inline int kg_projection_after_step(kg_projection *c, kg_stepper *s, cons
   if (known) {
     memcpy(s->scratch, s->y, (size_t)s->ode.n * sizeof *s->y);
   }
-  status = kg_project(c, s->t, s->y, s->y + c->manifold.n_q, r);
+  status = kg_project(c, at, s->y, s->y + c->manifold.n_q);
   if (status == KG_FINISHED) {
     s->end_known = known && kg_projection_negligible(s);
     if (s->dense_state == 2) {

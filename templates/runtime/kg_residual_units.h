@@ -32,19 +32,21 @@ static inline void kg_moved(int n, const kg_real *x, int alternate, kg_real *mov
   }
 }
 
-/* Writes the residuals f(t, q, u, r) and their units; `moved`: n_q + n_u values, `out`: as many as residuals. Returns the
+/* Writes the residuals f(at) and their units; `moved`: n_q + n_u values, `out`: as many as residuals. Returns the
  * first negative status of f, or the last one. */
-static inline int kg_residual_units(const kg_function *f, int n_q, int n_u, kg_real t, const kg_real *q,
-                                    const kg_real *u, const kg_real *r, const kg_real *p, kg_real *work,
-                                    kg_real *values, kg_real *units, kg_real *moved, kg_real *out) {
-  int status = f->evaluate(t, q, u, r, p, work, values);
+static inline int kg_residual_units(const kg_function *f, int n_q, int n_u, const kg_point *at, const kg_real *p,
+                                    kg_real *work, kg_real *values, kg_real *units, kg_real *moved, kg_real *out) {
+  int status = f->evaluate(at, p, work, values);
+  kg_point other = *at;
+  other.q = moved;
+  other.u = moved + n_q;
   for (int i = 0; i < f->rows; ++i) {
     units[i] = KG_C(0.0);
   }
   for (int pass = 0; pass < 2 && status >= 0; ++pass) {
-    kg_moved(n_q, q, pass, moved);
-    kg_moved(n_u, u, pass, moved + n_q);
-    status = f->evaluate(t, moved, moved + n_q, r, p, work, out);
+    kg_moved(n_q, at->q, pass, moved);
+    kg_moved(n_u, at->u, pass, moved + n_q);
+    status = f->evaluate(&other, p, work, out);
     for (int i = 0; i < f->rows; ++i) {
       units[i] += KG_ABS(out[i] - values[i]) / KG_MOVE;
     }

@@ -47,6 +47,12 @@ static inline size_t kg_switches_work(const kg_model *model) {
   return function ? (size_t)function->work + 7 * (size_t)model->n_switches : 0;
 }
 
+/* The functions and their rates at the time t, which is all that they read besides parameters. */
+static inline int kg_switches_call(const kg_switches *w, kg_real t, kg_real *out) {
+  const kg_point at = {t, NULL, NULL, NULL, NULL, NULL, NULL};
+  return w->function->evaluate(&at, w->p, w->scratch, out);
+}
+
 /* Prepares the search for the prepared parameters p, which are not copied; again where they have changed. Returns KG_OK
  * or a negative status of the function. */
 static inline int kg_switches_open(kg_switches *w, const kg_model *model, const kg_real *p, kg_real *work) {
@@ -68,12 +74,10 @@ static inline int kg_switches_open(kg_switches *w, const kg_model *model, const 
   for (ptrdiff_t i = 0; i < 3 * n; ++i) {
     w->from[i] = KG_C(0.0);
   }
-  return w->function->evaluate(KG_C(0.0), NULL, NULL, NULL, p, w->scratch, w->origin);
+  return kg_switches_call(w, KG_C(0.0), w->origin);
 }
 
-static inline int kg_switches_evaluate(kg_switches *w, kg_real t) {
-  return w->function->evaluate(t, NULL, NULL, NULL, w->p, w->scratch, w->values);
-}
+static inline int kg_switches_evaluate(kg_switches *w, kg_real t) { return kg_switches_call(w, t, w->values); }
 
 /* Whether an instant is after t by more than rounding. */
 static inline int kg_switches_is_after(kg_real instant, kg_real t, kg_real direction) {

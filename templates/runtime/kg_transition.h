@@ -76,12 +76,12 @@ static inline int kg_transition_reset(kg_hybrid *h) {
 /* The impulses of all events that fired, with the bilateral constraints. */
 static inline int kg_transition_impulse(kg_hybrid *h) {
   const int n_u = h->model->n_u;
-  kg_real *q = h->y, *u = h->y + h->model->n_q;
+  const kg_point at = kg_hybrid_point(h, h->t, h->y, NULL);
   int status;
   if (!h->bilateral || !h->impulses) {
     return KG_INVALID_ARGUMENT;
   }
-  status = h->impulses->evaluate(h->t, q, u, h->r, h->p, h->scratch, h->impulse_rows);
+  status = h->impulses->evaluate(&at, h->p, h->scratch, h->impulse_rows);
   if (status < 0) {
     return status;
   }
@@ -91,7 +91,7 @@ static inline int kg_transition_impulse(kg_hybrid *h) {
       h->generalized[j] += h->impulse_rows[row * (ptrdiff_t)n_u + j];
     }
   }
-  return kg_impulse(h->bilateral, h->t, q, u, h->r, h->p, h->generalized, h->multipliers, h->impulse_work);
+  return kg_impulse(h->bilateral, &at, h->y + h->model->n_q, h->p, h->generalized, h->multipliers, h->impulse_work);
 }
 
 /* Whether the impacts of contact m, the latest of which is due now, accumulate so soon that the flights between them
@@ -137,17 +137,18 @@ static inline void kg_transition_bounces(kg_hybrid *h) {
 
 /* Impacts until no contact closes any more. `u_before`: the speeds before an impulse, or NULL. */
 static inline int kg_transition_impacts(kg_hybrid *h, const kg_real *u_before) {
-  kg_real *q = h->y, *u = h->y + h->model->n_q;
+  const kg_point at = kg_hybrid_point(h, h->t, h->y, NULL);
+  kg_real *u = h->y + h->model->n_q;
   h->contacts.accumulates = 0;
   for (int k = 0; k < KG_CHAIN; ++k) {
-    int due = u_before ? 1 : kg_contacts_approaching(&h->contacts, h->t, q, u, h->r);
+    int due = u_before ? 1 : kg_contacts_approaching(&h->contacts, &at);
     if (due == 1 && k == 0 && !u_before) {
       kg_transition_bounces(h);
     }
     if (due <= 0) {
       return due;
     }
-    due = kg_contacts_impact_after(&h->contacts, h->t, q, u, u_before, h->r, h->impact);
+    due = kg_contacts_impact_after(&h->contacts, &at, u, u_before, h->impact);
     if (due < 0) {
       return due;
     }
@@ -161,9 +162,9 @@ static inline int kg_transition_impacts(kg_hybrid *h, const kg_real *u_before) {
  * impulse follows, or contacts become compliant, and modes are chosen anew. */
 static inline int kg_transition_settle(kg_hybrid *h) {
   kg_contacts *c = &h->contacts;
-  kg_real *u = h->y + h->model->n_q;
+  const kg_point at = kg_hybrid_point(h, h->t, h->y, NULL);
   for (int k = 0; k < KG_CHAIN; ++k) {
-    int status = kg_contacts_settle(c, h->t, h->y, u, h->r);
+    int status = kg_contacts_settle(c, &at);
     const int paradox = status == KG_NO_MODE ? kg_contacts_paradox(c) : KG_PARADOX_ERROR;
     if (paradox == KG_PARADOX_ERROR) {
       kg_paradox_release(c);
@@ -171,9 +172,9 @@ static inline int kg_transition_settle(kg_hybrid *h) {
     }
     kg_paradox_mark(c, paradox == KG_PARADOX_REGULARIZE);
     if (paradox == KG_PARADOX_IMPACT) {
-      status = kg_contacts_jam(c, h->t, h->y, u, h->r, h->impact);
+      status = kg_contacts_jam(c, &at, h->y + h->model->n_q, h->impact);
       if (status == KG_NO_MODE && c->search.unstable >= 0) {
-        return kg_contacts_settle_unstable(c, h->t, h->y, u, h->r);
+        return kg_contacts_settle_unstable(c, &at);
       }
       if (status >= 0) {
         kg_add(h->model->n_rows, KG_C(1.0), h->impact, h->impulse);

@@ -186,7 +186,7 @@ def test_peers_integrate_the_states_of_a_model() -> None:
     values = input_values(model, point), parameter_values(model)
     states = states_near(point, *values)
     equations = kane_equations(apply_kanes_method(model, point))
-    assert equations.sizes == {"q": 2, "u": 2, "r": 3, "p": 4, "s": 2}
+    assert equations.sizes == {"q": 2, "u": 2, "s": 2, "r": 1, "p": 4}
     q, u, (f, _), (r,) = states.q[0], states.u[0], states.s, states.r
     expected = (*u, (r - f) / 2.0, -9.0, 3.0 * (0.7 * u[0] - f), f * u[0] + r)
     found = python_peer(equations, *values)(states.t, np.concatenate((q, u, states.s)))

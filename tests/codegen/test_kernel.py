@@ -84,7 +84,7 @@ def test_the_runtime_is_part_of_the_sources() -> None:
 def test_the_model_describes_itself(tmp_path: Path) -> None:
     compiled = CompiledModel(sources_of("solver"), tmp_path)
     model = compiled.model
-    assert (model.abi, model.name, model.digest) == (5, b"solver", DIGEST.encode())
+    assert (model.abi, model.name, model.digest) == (6, b"solver", DIGEST.encode())
     assert (model.n_q, model.n_u, model.n_r, model.n_p, model.n_g) == (3, 3, 1, 1, 1)
     assert model.n_prepared == 2 + len(solver_program().constants)
     found = [name for array in ("coordinates", "speeds", "inputs", "parameters") for name in compiled.names(array)]

@@ -17,6 +17,7 @@ from tolerances import EVALUATION, SOLVE
 
 import kanegen as kg
 from kanegen.graph import mpmath_context
+from kanegen.model.inputs import FORCES
 from kanegen.program.assemble import assemble
 from kanegen.program.functions import right_sides
 from kanegen.program.interpret import interpret
@@ -74,7 +75,7 @@ def free(gains: tuple[float, float] = (0.0, 0.0)) -> Free:
 
 def arguments(**changes: Any) -> dict[str, Any]:
     p = list(Sledge().model().parameters.values())
-    return {**STATE, "r": [*STATE["r"], *[0.0] * N_ROWS], "p": p, "g": [0.0, 0.0], **changes}
+    return {**STATE, FORCES: [0.0] * N_ROWS, "p": p, "g": [0.0, 0.0], **changes}
 
 
 def value(program: Program, name: str, **changes: Any) -> Array:
@@ -152,17 +153,17 @@ def test_columns_by_kernel_give_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_multipliers_act_in_every_function() -> None:
     """rhs, P, constraint forces and outputs with lambda are those of the applied force W^T lambda."""
-    reference, r = free(), [*STATE["r"], *LAMBDA]
+    reference, forces = free(), {FORCES: LAMBDA}
     force = reference.P + reference.W.T @ LAMBDA
     a = reference.solve(force, reference.b)
     for form in ("reduced", "nonminimal", "range_space", "articulated", "pseudoinverse", "canonical"):
         program = program_of(form)
-        close(value(program, "rhs", r=r)[4:], a, SOLVE)
-        close(value(program, "P", r=r), force, EVALUATION)
-        close(value(program, "constraint_force", r=r), reference.Q @ a - force, SOLVE)
-        close(value(program, "output:lift", r=r), a[1:2], SOLVE)
-    assert list(value(program_of(), "output:floor force", r=r)) == LAMBDA[:3]
-    assert list(value(program_of(), "events", r=r)) == [LAMBDA[2] - 5, STATE["q"][1] - 1]
+        close(value(program, "rhs", **forces)[4:], a, SOLVE)
+        close(value(program, "P", **forces), force, EVALUATION)
+        close(value(program, "constraint_force", **forces), reference.Q @ a - force, SOLVE)
+        close(value(program, "output:lift", **forces), a[1:2], SOLVE)
+    assert list(value(program_of(), "output:floor force", **forces)) == LAMBDA[:3]
+    assert list(value(program_of(), "events", **forces)) == [LAMBDA[2] - 5, STATE["q"][1] - 1]
 
 
 def test_values_and_rates_of_the_gaps() -> None:
@@ -191,7 +192,7 @@ def moved_along(qdot: Array, udot: Array) -> dict[str, Array]:
             q = [x + s * mpmath.mpf(v) for x, v in zip(STATE["q"], qdot, strict=True)]
             u = [x + s * mpmath.mpf(v) for x, v in zip(STATE["u"], udot, strict=True)]
             height = mpmath.mpf(STATE["r"][0]) + s * mpmath.cos(t) / 5
-            moved = arguments(t=[t + s], q=q, u=u, r=[height, *[0] * N_ROWS])
+            moved = arguments(t=[t + s], q=q, u=u, r=[height])
             status, out = interpret(program, "gaps", moved, context)
             assert status >= 0
             ends.append(out)
@@ -251,10 +252,11 @@ def test_compiled_functions_agree_with_50_digits() -> None:
     with mpmath.workdps(50):
         for name in ("rhs", "rhs_stabilized", "contacts", "gaps", "events", "impulses"):
             function = module.Function(name, prepared)
-            for r in (STATE["r"], [*STATE["r"], *LAMBDA]):
-                found = function.value(t, np.array(STATE["q"]), np.array(STATE["u"]), np.array(r))
-                every = [*r, *[0.0] * (1 + N_ROWS - len(r))]
-                exact = {key: [mpmath.mpf(x) for x in array] for key, array in arguments(r=every, g=gains).items()}
+            for forces in ([], LAMBDA):
+                r = np.array([*STATE["r"], *forces])
+                found = function.value(t, np.array(STATE["q"]), np.array(STATE["u"]), r)
+                given = arguments(g=gains, **({FORCES: forces} if forces else {}))
+                exact = {key: [mpmath.mpf(x) for x in array] for key, array in given.items()}
                 _, expected = interpret(program_of(), name, exact, mpmath_context(50))
                 found = np.concatenate([np.ravel(part) for part in found]) if isinstance(found, tuple) else found
                 close(np.ravel(found), np.array([float(x) for x in expected]), EVALUATION)
@@ -287,4 +289,4 @@ def test_tables() -> None:
     overload, knock = program.events
     assert (overload.impose, overload.remove, overload.impulse, overload.multipliers) == ((7,), (8,), -1, True)
     assert (knock.impose, knock.direction, knock.terminal, knock.impulse, knock.multipliers) == ((), -1, True, 0, False)
-    assert program.symbols.hidden[1:3] == ("multiplier of floor slip 1", "multiplier of floor slip 2")
+    assert program.symbols.multipliers[1:3] == ("floor slip 1", "floor slip 2")

@@ -2,10 +2,6 @@
 #include "kg_paradox.h"
 #include <stdlib.h>
 
-#define ARGUMENTS                                                                                        \
-  kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u, const kg_real *KG_RESTRICT r,   \
-      const kg_real *KG_RESTRICT p, kg_real *KG_RESTRICT work, kg_real *KG_RESTRICT out
-
 /* p: n_u, n_k, n_m, then M, a, W, w0, value, rate, target, and the six sections of the contacts. */
 static const kg_real *rows_of(const kg_real *p, int *n, int *k, int *m) {
   *n = (int)p[0];
@@ -14,22 +10,22 @@ static const kg_real *rows_of(const kg_real *p, int *n, int *k, int *m) {
   return p + 3 + *n * *n + *n;
 }
 
-static int gaps(ARGUMENTS) {
+static int gaps(KG_ARGUMENTS) {
   int n, k, m;
   const kg_real *W = rows_of(p, &n, &k, &m), *value = W + k * n + k;
-  (void)t, (void)q, (void)r, (void)work;
+  (void)work;
   memcpy(out, value, (size_t)(3 * k + 5 * m) * sizeof *out);
   for (int i = 0; i < k; ++i) {
-    out[k + i] += kg_dot(n, W + i * n, u);
+    out[k + i] += kg_dot(n, W + i * n, at->u);
   }
   return KG_OK;
 }
 
-static int contacts(ARGUMENTS) {
+static int contacts(KG_ARGUMENTS) {
   int n, k, m;
   const kg_real *W = rows_of(p, &n, &k, &m), *M = p + 3, *a = M + n * n, *w0 = W + k * n;
   kg_real *response = out + 2 * n, *D = response + k * n, *free_rows = D + k * k;
-  memcpy(out, u, (size_t)n * sizeof *out);
+  memcpy(out, at->u, (size_t)n * sizeof *out);
   memcpy(out + n, a, (size_t)n * sizeof *out);
   for (int i = 0; i < k; ++i) {
     for (int j = 0; j < n; ++j) {
@@ -42,7 +38,7 @@ static int contacts(ARGUMENTS) {
       D[i * k + j] = kg_dot(n, W + i * n, response + j * n);
     }
   }
-  return gaps(t, q, u, r, p, work, free_rows + k);
+  return gaps(at, p, work, free_rows + k);
 }
 
 int run(int what, const int *sizes, const int *info, const double *p, const double *options, int *mode,
@@ -53,6 +49,7 @@ int run(int what, const int *sizes, const int *info, const double *p, const doub
                                     {"gaps", 3 * k + 5 * m, 0, 0, gaps}};
   kg_contact_info *contact = malloc((size_t)m * sizeof *contact);
   kg_model model;
+  const kg_point at = {0.0, u, u, NULL, NULL, NULL, NULL}; /* no function reads positions */
   kg_contacts c;
   double *work, *qdot = malloc((size_t)n * sizeof *qdot);
   int *modes, status;
@@ -81,25 +78,25 @@ int run(int what, const int *sizes, const int *info, const double *p, const doub
     kg_contacts_set_modes(&c, mode, direction);
   }
   if (status >= 0 && what & 16) {
-    kg_contacts_rhs(&c, 0.0, u, u, u, qdot, udot);
+    kg_contacts_rhs(&c, &at, qdot, udot);
     kg_contacts_propose(&c, (int)options[4]);
   }
   if (status >= 0 && what & 2) {
-    status = kg_contacts_impact_after(&c, 0.0, u, u, u_before, u, lambda);
+    status = kg_contacts_impact_after(&c, &at, u, u_before, lambda);
   }
   if (status >= 0 && what & 1) {
-    status = kg_contacts_settle(&c, 0.0, u, u, u);
+    status = kg_contacts_settle(&c, &at);
   }
   if (status == KG_NO_MODE && what & 32 && kg_contacts_paradox(&c) == KG_PARADOX_IMPACT) {
-    status = kg_contacts_jam(&c, 0.0, u, u, u, lambda);
+    status = kg_contacts_jam(&c, &at, u, lambda);
   }
   if (status >= 0 && what & 4) {
-    status = kg_contacts_rhs(&c, 0.0, u, u, u, qdot, udot);
+    status = kg_contacts_rhs(&c, &at, qdot, udot);
     kg_modes_hold(&c.now);
     memcpy(lambda, c.lambda, (size_t)k * sizeof *lambda);
   }
   if (status >= 0 && what & 8) {
-    status = kg_contacts_guards(&c, 0.0, u, u, u, 1, guards);
+    status = kg_contacts_guards(&c, &at, 1, guards);
   }
   memcpy(mode, c.mode, (size_t)m * sizeof *mode);
   memcpy(direction, c.direction, 2 * (size_t)m * sizeof *direction);

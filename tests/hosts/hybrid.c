@@ -1,11 +1,16 @@
 /* The loop over steps, events and contacts, on models whose motion is known (tests/support/hybrid_host.py). */
 #include "kg_hybrid.h"
 
+/* The arguments of a function as variables, some of which it may leave unused. */
+#define READ                                                   \
+  const double t = at->t, *q = at->q, *u = at->u;              \
+  double *o = out;                                             \
+  (void)t, (void)q, (void)u, (void)p, (void)work
+
 /* BALL: q = (x, y), a point of mass 1 above the floor y = A sin(k x), restitution e, drag c v;
  * p = (g, e, A, k, c, time of a blow). Events: apex, blow upwards (2 N s), height 0.5. */
-static int ball_rhs(double t, const double *q, const double *u, const double *r, const double *p, double *w,
-                    double *o) {
-  (void)t, (void)q, (void)r, (void)w;
+static int ball_rhs(KG_ARGUMENTS) {
+  READ;
   o[0] = u[0];
   o[1] = u[1];
   o[2] = -p[4] * u[0];
@@ -13,10 +18,9 @@ static int ball_rhs(double t, const double *q, const double *u, const double *r,
   return KG_OK;
 }
 
-static int ball_gaps(double t, const double *q, const double *u, const double *r, const double *p, double *w,
-                     double *o) {
+static int ball_gaps(KG_ARGUMENTS) {
+  READ;
   const double slope = p[2] * p[3] * cos(p[3] * q[0]);
-  (void)t, (void)r, (void)w;
   o[0] = q[1] - p[2] * sin(p[3] * q[0]);
   o[1] = u[1] - slope * u[0];
   o[2] = -20.0 * o[1] - 100.0 * o[0];
@@ -27,54 +31,49 @@ static int ball_gaps(double t, const double *q, const double *u, const double *r
   return KG_OK;
 }
 
-static int ball_contacts(double t, const double *q, const double *u, const double *r, const double *p, double *w,
-                         double *o) {
+static int ball_contacts(KG_ARGUMENTS) {
+  READ;
   const double slope = p[2] * p[3] * cos(p[3] * q[0]);
-  ball_rhs(t, q, u, r, p, w, o);
+  ball_rhs(at, p, work, out);
   o[4] = -slope;
   o[5] = 1.0;
   o[6] = 1.0 + slope * slope;
   o[7] = o[3] - slope * o[2] + p[2] * p[3] * p[3] * sin(p[3] * q[0]) * u[0] * u[0];
-  return ball_gaps(t, q, u, r, p, w, o + 8);
+  return ball_gaps(at, p, work, out + 8);
 }
 
-static int ball_events(double t, const double *q, const double *u, const double *r, const double *p, double *w,
-                       double *o) {
-  (void)r, (void)w;
+static int ball_events(KG_ARGUMENTS) {
+  READ;
   o[0] = u[1];
   o[1] = t - p[5];
   o[2] = q[1] - 0.5;
   return KG_OK;
 }
 
-static int ball_impulses(double t, const double *q, const double *u, const double *r, const double *p, double *w,
-                         double *o) {
-  (void)t, (void)q, (void)u, (void)r, (void)p, (void)w;
+static int ball_impulses(KG_ARGUMENTS) {
+  READ;
   o[0] = 0.0;
   o[1] = 2.0;
   return KG_OK;
 }
 
-static int identity(double t, const double *q, const double *u, const double *r, const double *p, double *w,
-                    double *o) {
-  (void)t, (void)q, (void)u, (void)r, (void)p, (void)w;
+static int identity(KG_ARGUMENTS) {
+  READ;
   o[0] = o[3] = 1.0;
   o[1] = o[2] = 0.0;
   return KG_OK;
 }
 
 /* BLOCK: mass 1 on a spring k = 1, pressed on the floor by N, on a belt of speed v; p = (N, mu_s, mu_k, v). */
-static int block_rhs(double t, const double *q, const double *u, const double *r, const double *p, double *w,
-                     double *o) {
-  (void)t, (void)r, (void)p, (void)w;
+static int block_rhs(KG_ARGUMENTS) {
+  READ;
   o[0] = u[0];
   o[1] = -q[0];
   return KG_OK;
 }
 
-static int block_gaps(double t, const double *q, const double *u, const double *r, const double *p, double *w,
-                      double *o) {
-  (void)t, (void)q, (void)r, (void)w;
+static int block_gaps(KG_ARGUMENTS) {
+  READ;
   o[0] = 0.0;
   o[1] = u[0] - p[3];
   o[2] = -10.0 * o[1];
@@ -85,27 +84,25 @@ static int block_gaps(double t, const double *q, const double *u, const double *
   return KG_OK;
 }
 
-static int block_contacts(double t, const double *q, const double *u, const double *r, const double *p, double *w,
-                          double *o) {
-  block_rhs(t, q, u, r, p, w, o);
+static int block_contacts(KG_ARGUMENTS) {
+  READ;
+  block_rhs(at, p, work, out);
   o[2] = 1.0;
   o[3] = 1.0;
   o[4] = o[1];
-  return block_gaps(t, q, u, r, p, w, o + 5);
+  return block_gaps(at, p, work, out + 5);
 }
 
 /* RELAY: x'' = -sign(x + x'), which slides along x + x' = 0, and its guard. */
-static int relay_rhs(double t, const double *q, const double *u, const double *r, const double *p, double *w,
-                     double *o) {
-  (void)t, (void)r, (void)p, (void)w;
+static int relay_rhs(KG_ARGUMENTS) {
+  READ;
   o[0] = u[0];
   o[1] = q[0] + u[0] > 0.0 ? -1.0 : 1.0;
   return KG_OK;
 }
 
-static int relay_events(double t, const double *q, const double *u, const double *r, const double *p, double *w,
-                        double *o) {
-  (void)t, (void)r, (void)p, (void)w;
+static int relay_events(KG_ARGUMENTS) {
+  READ;
   o[0] = q[0] + u[0];
   return KG_OK;
 }
@@ -129,7 +126,7 @@ static kg_model model_of(int number) {
   kg_model m;
   memset(&m, 0, sizeof m);
   m.n_q = m.n_u = sizes[number];
-  m.n_rows = m.n_contacts = m.n_hidden = n_contacts[number];
+  m.n_rows = m.n_contacts = n_contacts[number];
   m.contacts = number == 0 ? &floor_contact : &belt;
   m.functions = functions[number];
   m.n_functions = n_functions[number];
@@ -143,9 +140,10 @@ typedef struct { int model; const double *p; int count; int capacity; entry *ent
 
 static int plain_rhs(void *context, double t, const double *y, double *dydt) {
   const host *own = (const host *)context;
-  return own->model == 0   ? ball_rhs(t, y, y + 2, NULL, own->p, NULL, dydt)
-         : own->model == 1 ? block_rhs(t, y, y + 1, NULL, own->p, NULL, dydt)
-                           : relay_rhs(t, y, y + 1, NULL, own->p, NULL, dydt);
+  const kg_point at = {t, y, y + (own->model == 0 ? 2 : 1), NULL, NULL, NULL, NULL};
+  return own->model == 0   ? ball_rhs(&at, own->p, NULL, dydt)
+         : own->model == 1 ? block_rhs(&at, own->p, NULL, dydt)
+                           : relay_rhs(&at, own->p, NULL, dydt);
 }
 
 static int store(void *context, const kg_record *record) {
@@ -169,7 +167,7 @@ static int store(void *context, const kg_record *record) {
 int run(int number, const double *p, const kg_stepper_options *options, double *t, double t_end, double *y,
         const int *watched, double stops, int *stopped, entry *entries, int capacity, int *count,
         kg_statistics *statistics, int *culprit, int *culprit_event) {
-  double work[2000], memory[2000], r[1] = {0.0};
+  double work[2000], memory[2000];
   const kg_model model = model_of(number);
   const kg_impulse_rows bilateral = {2, 0, NULL, &mass, NULL, NULL};
   kg_stepper stepper;
@@ -189,7 +187,6 @@ int run(int number, const double *p, const kg_stepper_options *options, double *
   h.plain.n = own.n;
   h.plain.rhs = plain_rhs;
   h.plain.context = &own;
-  h.r = r;
   h.record = store;
   h.host = &own;
   h.watched = watched;

@@ -4,52 +4,52 @@
 #include "kg_model.h"
 #include "kg_sincos.h"
 
-#define ARGUMENTS                                                                                        \
-  kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u, const kg_real *KG_RESTRICT r,   \
-      const kg_real *KG_RESTRICT p, kg_real *KG_RESTRICT work, kg_real *KG_RESTRICT out
-#define UNUSED (void)t, (void)q, (void)u, (void)r, (void)p, (void)work, (void)out
+/* The arguments of a function as variables, some of which it may leave unused. */
+#define READ                                                              \
+  const kg_real t = at->t, *q = at->q, *u = at->u, *r = at->r;            \
+  (void)t, (void)q, (void)u, (void)r, (void)p, (void)work, (void)out
 
 static void prepare(kg_real *p) { p[3] = KG_C(0.5) * p[1] * p[1]; }
 
-static int rhs(ARGUMENTS) {
-  UNUSED;
+static int rhs(KG_ARGUMENTS) {
+  READ;
   work[0] = -p[0] * p[1] * KG_SIN(q[0]) - u[0] + r[0] + p[2] * q[0];
   out[0] = u[0];
   out[1] = work[0] / (p[1] * p[1]);
   return KG_OK;
 }
 
-static int T(ARGUMENTS) {
-  UNUSED;
+static int T(KG_ARGUMENTS) {
+  READ;
   out[0] = KG_C(2.0) * p[3];
   return KG_OK;
 }
 
-static int V(ARGUMENTS) {
-  UNUSED;
+static int V(KG_ARGUMENTS) {
+  READ;
   out[0] = -p[0] * p[1] * KG_SIN(q[0]) - u[0] + r[0];
   return KG_OK;
 }
 
-static int wide(ARGUMENTS) {
-  UNUSED;
+static int wide(KG_ARGUMENTS) {
+  READ;
   out[0] = t; out[1] = q[0]; out[2] = u[0]; out[3] = r[0]; out[4] = p[0]; out[5] = p[2];
   return KG_OK;
 }
 
-static int kinetic_energy(ARGUMENTS) {
-  UNUSED;
+static int kinetic_energy(KG_ARGUMENTS) {
+  READ;
   out[0] = p[3] * u[0] * u[0];
   return KG_OK;
 }
 
-static int singular(ARGUMENTS) {
-  UNUSED;
+static int singular(KG_ARGUMENTS) {
+  READ;
   return KG_SINGULAR;
 }
 
-static int moved(ARGUMENTS) {
-  UNUSED;
+static int moved(KG_ARGUMENTS) {
+  READ;
   out[0] = u[0];
   out[1] = r[0];
   return KG_REPARTITIONED;
@@ -64,7 +64,7 @@ static const kg_function functions[] = {
     {"wide", 2, 3, 0, wide}, {"singular", 2, 0, 0, singular}, {"moved", 2, 0, 0, moved},
     {"kinetic_energy", -1, 0, 0, kinetic_energy},
 };
-static const kg_model model = {ABI, NAME, DIGEST, 1, 1, 1, 2, 1, 4, coordinates, speeds, inputs,
+static const kg_model model = {ABI, NAME, DIGEST, 1, 1, 0, 1, 2, 1, 4, coordinates, speeds, NULL, inputs,
                                parameters, prepare, 7, functions};
 
 const kg_model *kg_get_model(void);

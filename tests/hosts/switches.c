@@ -34,10 +34,10 @@ static void evaluate_kind(int kind, kg_real t, const kg_real *p, kg_real *out) {
 }
 
 static int switches(KG_ARGUMENTS) {
-  (void)q, (void)u, (void)r, (void)work;
+  (void)work;
   ++calls;
   for (ptrdiff_t k = 0; k < n_chosen; ++k) {
-    evaluate_kind(chosen[k], t, p, out + 2 * k);
+    evaluate_kind(chosen[k], at->t, p, out + 2 * k);
   }
   return KG_OK;
 }

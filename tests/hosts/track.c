@@ -6,10 +6,10 @@
  */
 #include "kg_model.h"
 
-#define ARGUMENTS                                                                                        \
-  kg_real t, const kg_real *KG_RESTRICT q, const kg_real *KG_RESTRICT u, const kg_real *KG_RESTRICT r,   \
-      const kg_real *KG_RESTRICT p, kg_real *KG_RESTRICT work, kg_real *KG_RESTRICT out
-#define UNUSED (void)t, (void)q, (void)u, (void)r, (void)p, (void)work, (void)out
+/* The arguments of a function as variables, some of which it may leave unused. */
+#define READ                                                              \
+  const kg_real t = at->t, *q = at->q, *u = at->u, *r = at->r;            \
+  (void)t, (void)q, (void)u, (void)r, (void)p, (void)work, (void)out
 
 static kg_real bias(const kg_real *q, const kg_real *u, const kg_real *r, const kg_real *p) {
   return r[2] + p[3] * (u[1] - p[2] * u[0] - r[1]) + p[4] * (q[1] - p[2] * q[0] - r[0]);
@@ -29,18 +29,18 @@ static int accelerate(kg_real t, const kg_real *u, const kg_real *p, kg_real b, 
 
 static void prepare(kg_real *p) { (void)p; }
 
-static int rhs(ARGUMENTS) {
-  UNUSED;
+static int rhs(KG_ARGUMENTS) {
+  READ;
   return accelerate(t, u, p, r[2], out);
 }
 
-static int rhs_stabilized(ARGUMENTS) {
-  UNUSED;
+static int rhs_stabilized(KG_ARGUMENTS) {
+  READ;
   return accelerate(t, u, p, bias(q, u, r, p), out);
 }
 
-static int T(ARGUMENTS) {
-  UNUSED;
+static int T(KG_ARGUMENTS) {
+  READ;
   out[0] = -p[2];
   out[1] = KG_C(1.0);
   out[2] = p[1];
@@ -48,72 +48,72 @@ static int T(ARGUMENTS) {
   return KG_OK;
 }
 
-static int V(ARGUMENTS) {
-  UNUSED;
+static int V(KG_ARGUMENTS) {
+  READ;
   out[0] = bias(q, u, r, p);
   out[1] = -p[2] * p[1] * p[0];
   return KG_OK;
 }
 
-static int J(ARGUMENTS) {
-  UNUSED;
+static int J(KG_ARGUMENTS) {
+  READ;
   out[0] = -p[2];
   out[1] = KG_C(1.0);
   return KG_OK;
 }
 
-static int b(ARGUMENTS) {
-  UNUSED;
+static int b(KG_ARGUMENTS) {
+  READ;
   out[0] = bias(q, u, r, p);
   return KG_OK;
 }
 
-static int A(ARGUMENTS) {
-  UNUSED;
+static int A(KG_ARGUMENTS) {
+  READ;
   out[0] = p[2];
   return KG_OK;
 }
 
-static int multipliers(ARGUMENTS) {
-  const int status = accelerate(t, u, p, bias(q, u, r, p), work);
-  UNUSED;
+static int multipliers(KG_ARGUMENTS) {
+  const int status = accelerate(at->t, at->u, p, bias(at->q, at->u, at->r, p), work);
+  READ;
   out[0] = p[1] * (work[3] + p[0]);
   return status;
 }
 
-static int kinetic_energy(ARGUMENTS) {
-  UNUSED;
+static int kinetic_energy(KG_ARGUMENTS) {
+  READ;
   out[0] = KG_C(0.5) * p[1] * (u[0] * u[0] + u[1] * u[1]);
   return KG_OK;
 }
 
-static int potential_energy(ARGUMENTS) {
-  UNUSED;
+static int potential_energy(KG_ARGUMENTS) {
+  READ;
   out[0] = p[1] * p[0] * q[1];
   return KG_OK;
 }
 
-static int energy(ARGUMENTS) {
-  UNUSED;
+static int energy(KG_ARGUMENTS) {
+  READ;
   out[0] = p[1] * (KG_C(0.5) * (u[0] * u[0] + u[1] * u[1]) + p[0] * q[1]);
   return KG_OK;
 }
 
-static int residuals(ARGUMENTS) {
-  UNUSED;
+static int residuals(KG_ARGUMENTS) {
+  READ;
   out[0] = q[1] - p[2] * q[0] - r[0];
   out[1] = u[1] - p[2] * u[0] - r[1];
   return KG_OK;
 }
 
-static int speed(ARGUMENTS) {
-  UNUSED;
+static int speed(KG_ARGUMENTS) {
+  READ;
   out[0] = KG_SQRT(u[0] * u[0] + u[1] * u[1]);
   return KG_OK;
 }
 
-static int state(ARGUMENTS) {
-  UNUSED;
+static int state(KG_ARGUMENTS) {
+  READ;
   out[0] = q[0];
   out[1] = q[1];
   out[2] = u[0];
@@ -149,7 +149,7 @@ static const kg_function functions[] = {
 #endif
     {"output:state", 2, 2, 4, state},
 };
-static const kg_model model = {KG_ABI, "track", DIGEST, 2, 2, 3, 3, 2, 5, coordinates, speeds, inputs, parameters,
+static const kg_model model = {KG_ABI, "track", DIGEST, 2, 2, 0, 3, 3, 2, 5, coordinates, speeds, NULL, inputs, parameters,
                                prepare, (int)(sizeof functions / sizeof *functions), functions};
 
 const kg_model *kg_get_model(void);

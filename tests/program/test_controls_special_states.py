@@ -63,7 +63,15 @@ def system(z: float, coupled: bool, massless: bool) -> tuple[np.ndarray, ...]:
 
 
 def values(z: float) -> dict[str, list[float]]:
-    return {"t": [0.0], "q": [0.1, 0.2, z, 0.4], "u": list(SPEED), "p": [], "r": [FORCE, *[0.0] * 6], "g": [0.0] * 4}
+    return {
+        "t": [0.0],
+        "q": [0.1, 0.2, z, 0.4],
+        "u": list(SPEED),
+        "p": [],
+        "r": [FORCE],
+        "free": [0.0] * 6,
+        "g": [0.0] * 4,
+    }
 
 
 def accelerations(z: float, coupled: bool, massless: bool, force: float) -> np.ndarray:
@@ -162,7 +170,7 @@ def test_servo_constraint_on_a_speed_that_moves_no_mass_here(d: float, resolutio
         control=kg.Servo(u[0] - 1, -1, resolution=resolution),
     )
     program, _ = assemble(kg.derive(model), BuildOptions.of("auto", ("control",)))
-    state = {"t": [0.0], "q": [0.3, d, 0.1], "u": [0.2, 0.0, 0.2], "p": [], "r": [0.0] * 5, "g": [0.0]}
+    state = {"t": [0.0], "q": [0.3, d, 0.1], "u": [0.2, 0.0, 0.2], "p": [], "r": [0.0], "free": [0.0] * 4, "g": [0.0]}
     status, (force,) = interpret(program, "control", state)
     assert status >= 0
     assert force == pytest.approx((3.0 + 2.0 * d * d) * 0.8)

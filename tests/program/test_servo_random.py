@@ -78,7 +78,7 @@ def test_random_servo_constraints_follow_their_law(system: RandomSystem, resolut
     parameters = dict(zip(model.parameters, system.p, strict=True))
     gains = [0.0] * len(equations.gain_names)
     values = {"t": [system.t], "q": system.q, "u": system.u, "p": system.p, "g": gains}
-    status, tau = controls(model, {**values, "r": [*r, 0.0, 0.0]})
+    status, tau = controls(model, {**values, "r": r, "free": [0.0, 0.0]})
     assume(status >= 0 and np.abs(tau).max() < LARGEST)
     known = with_values(model, parameters)
     plant = Plant(known, Oracle(known), system.t, system.q, system.u, np.array(r))
@@ -117,7 +117,7 @@ def test_the_interpreter_in_fifty_digits() -> None:
         control=kg.Servo(y, (-2, -1)),
     )
     # At y = 0 the ring cannot be solved for w: there F alone moves the bead, y'' = F / 2.
-    state = {"t": [0.0], "q": [1.0, 0.0], "u": [0.0, 0.3], "r": [0.0, 0.0], "g": [0.0, 0.0]}
+    state = {"t": [0.0], "q": [1.0, 0.0], "u": [0.0, 0.3], "r": [0.0], "free": [0.0], "g": [0.0, 0.0]}
     status, tau = controls(model, state)
     assert status >= 0
     assert tau == pytest.approx([2 * -2 * 0.3])

@@ -13,7 +13,14 @@ from kanegen.codegen.sources import Sources
 
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 NAMES = ctypes.POINTER(ctypes.c_char_p)
-EVALUATE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_double, *[DOUBLES] * 6)
+ARRAYS = ("q", "u", "s", "r", "forces", "free")
+
+
+class CPoint(ctypes.Structure):
+    _fields_ = (("t", ctypes.c_double), *((name, DOUBLES) for name in ARRAYS))
+
+
+EVALUATE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(CPoint), *[DOUBLES] * 3)
 
 
 class CFunction(ctypes.Structure):
@@ -31,8 +38,8 @@ class CModel(ctypes.Structure):
         ("abi", ctypes.c_int),
         ("name", ctypes.c_char_p),
         ("digest", ctypes.c_char_p),
-        *((size, ctypes.c_int) for size in ("n_q", "n_u", "n_r", "n_p", "n_g", "n_prepared")),
-        *((names, NAMES) for names in ("coordinates", "speeds", "inputs", "parameters")),
+        *((size, ctypes.c_int) for size in ("n_q", "n_u", "n_s", "n_r", "n_p", "n_g", "n_prepared")),
+        *((names, NAMES) for names in ("coordinates", "speeds", "states", "inputs", "parameters")),
         ("prepare", ctypes.CFUNCTYPE(None, DOUBLES)),
         ("n_functions", ctypes.c_int),
         ("functions", ctypes.POINTER(CFunction)),
@@ -70,11 +77,11 @@ class CompiledModel:
         given = [*inputs["p"], *inputs["g"]]
         p[: len(given)] = given
         self.model.prepare(_pointer(p))
-        q, u, r = (np.array([*inputs[array], 0.0]) for array in ("q", "u", "r"))
+        arrays = [np.array([*inputs.get(array, ()), 0.0]) for array in ARRAYS]
+        point = CPoint(inputs["t"][0], *map(_pointer, arrays))
         work = np.full(self.functions[name].work + 1, np.nan)
         out = np.full(outputs, np.nan)
-        pointers = [_pointer(array) for array in (q, u, r, p, work, out)]
-        return self.functions[name].evaluate(inputs["t"][0], *pointers), out
+        return self.functions[name].evaluate(ctypes.byref(point), *map(_pointer, (p, work, out))), out
 
 
 def _pointer(array: NDArray[np.float64]) -> ctypes._Pointer[ctypes.c_double]:

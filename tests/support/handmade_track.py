@@ -50,7 +50,7 @@ DESCRIPTION = Description(
     independent=(0,),
     constraints=CONSTRAINTS,
     outputs={"speed": (), "state": (2, 2)},
-    functions={name: FunctionEntry(_OPERATIONS.get(name, 0), (0, 1, 2), (0, 1, 2)) for name in _FUNCTIONS},
+    functions={name: FunctionEntry(_OPERATIONS.get(name, 0), (0, 1, 2), (0, 1, 2), ()) for name in _FUNCTIONS},
 )
 PARAMETERS = {"g": 9.81, "mass": 2.0, "slope": 0.5}
 

@@ -52,22 +52,30 @@ def start_states(point: Mapping[str, Any]) -> Array:
     return np.array(() if given is None else given, dtype=float)
 
 
+class Point(ctypes.Structure):
+    """Where a function is evaluated: ``kg_point`` of kg_model.h."""
+
+    _fields_ = (
+        ("t", ctypes.c_double),
+        *((name, ctypes.POINTER(ctypes.c_double)) for name in ("q", "u", "s", "r", "forces", "free")),
+    )
+
+
 class TimedFunction:
     """One function of a shared library that was linked with the timing loop."""
 
     def __init__(self, library: ctypes.CDLL, name: str, states: States) -> None:
         self._library = library
         self._library.bench_seconds.restype = ctypes.c_double
-        sizes = (ctypes.c_int * 7)()
+        sizes = (ctypes.c_int * 5)()
         self._index = self._library.bench_find(name.encode(), sizes)
         if self._index < 0:
             raise BuildError(f"{Path(library._name).name} has no function {name!r} to be timed")
-        _, _, inputs, given, prepared, work, values = sizes
+        rows, given, prepared, work, values = sizes
         self._states = states
         self._p = np.pad(states.p, (0, max(prepared, given) - states.p.size))
         self._library.bench_prepare(_pointer(self._p))
-        # Hidden inputs are zero; the states are the last of them.
-        self._r = np.concatenate((states.r, np.zeros(inputs - states.r.size - states.s.size), states.s))
+        self._forces = np.zeros(rows)
         self._work = np.zeros(max(work, 1))
         self._out = np.zeros(values)
 
@@ -83,8 +91,9 @@ class TimedFunction:
         return sampled(self._seconds, sample_seconds)
 
     def _arguments(self, state: int) -> tuple[Any, ...]:
-        arrays = (self._states.q[state:], self._states.u[state:], self._r, self._p, self._work, self._out)
-        return (ctypes.c_double(self._states.t), *map(_pointer, arrays))
+        x = self._states
+        point = Point(x.t, *map(_pointer, (x.q[state:], x.u[state:], x.s, x.r, self._forces)))
+        return (ctypes.byref(point), *map(_pointer, (self._p, self._work, self._out)))
 
     def _seconds(self, calls: int) -> float:
         seconds = self._library.bench_seconds(self._index, ctypes.c_long(calls), STATES, *self._arguments(0))

@@ -154,7 +154,7 @@ def kane_equations(derivation: KaneDerivation) -> KaneEquations:
         mass=mass.extract(rows, order).applyfunc(to_arrays),
         forcing=tuple(to_arrays(forcing[k]) for k in rows),
         sdot=tuple(to_arrays(rate.xreplace(rates)) for rate in model.states.values()),
-        sizes={**{array: len(symbols) for array, symbols in _arrays(model).items()}, "s": len(model.states)},
+        sizes={array: len(symbols) for array, symbols in _arrays(model).items()},
         constrained=bool(model.constraints),
     )
 
@@ -220,8 +220,8 @@ def _pivot_speeds(model: Model, jacobian: Any, point: Mapping[str, Any]) -> tupl
     Parameters and inputs have the values of the model. Raises `PeerError` naming one that has no value.
     """
     values: dict[Any, float] = {dynamicsymbols._t: float(point["t"])}
-    r = (*input_values(model, point), *start_states(point))
-    arrays = {"q": point["q"], "u": point["u"], "r": r, "p": parameter_values(model)}
+    arrays = {"q": point["q"], "u": point["u"], "s": start_states(point), "r": input_values(model, point)}
+    arrays |= {"p": parameter_values(model)}
     for array, numbers in arrays.items():
         values.update(zip(_array_symbols(array, len(numbers)), map(float, numbers), strict=True))
     matrix = np.array(jacobian.applyfunc(_substitution(model)).subs(values).evalf(), dtype=float)
@@ -261,8 +261,9 @@ def _array_symbols(array: str, length: int) -> tuple[Any, ...]:
 
 def _arrays(model: Model) -> dict[str, Sequence[Any]]:
     """The user's symbols by the arrays in which the equations have them."""
-    inputs = [*(item.symbol for item in model.inputs), *model.states]
-    return {"q": model.coordinates, "u": model.speeds, "r": inputs, "p": list(model.parameters)}
+    inputs = [item.symbol for item in model.inputs]
+    arrays = {"q": model.coordinates, "u": model.speeds, "s": tuple(model.states), "r": inputs}
+    return {**arrays, "p": list(model.parameters)}
 
 
 def _substitution(model: Model) -> Callable[[Any], Any]:
@@ -351,7 +352,10 @@ def python_peer(
     ``functions``: ``"math"``, the choice of a careful user, because it is faster here than NumPy's scalars; or
     ``"numpy"``, the default of ``lambdify``.
     """
-    arguments = [dynamicsymbols._t, *(_array_symbols(array, equations.sizes[array]) for array in ("q", "u", "r", "p"))]
+    arguments = [
+        dynamicsymbols._t,
+        *(_array_symbols(array, equations.sizes[array]) for array in ("q", "u", "s", "r", "p")),
+    ]
     values = [list(equations.qdot), equations.mass.tolist(), list(equations.forcing), list(equations.sdot)]
     evaluate = sm.lambdify(arguments, values, modules=functions, cse=True)
     n_q, n = equations.sizes["q"], equations.sizes["q"] + equations.sizes["u"]
@@ -359,7 +363,7 @@ def python_peer(
 
     def ode(t: float, y: Array) -> Array:
         state = y.tolist()
-        qdot, mass, forcing, sdot = evaluate(t, state[:n_q], state[n_q:n], (*r, *state[n:]), p)
+        qdot, mass, forcing, sdot = evaluate(t, state[:n_q], state[n_q:n], state[n:], r, p)
         return np.concatenate((qdot, np.linalg.solve(mass, forcing), sdot))
 
     return ode

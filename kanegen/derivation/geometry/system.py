@@ -20,6 +20,7 @@ from kanegen.graph.decisions import Decisions
 from kanegen.graph.linear import solve_linear
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
+from kanegen.model.inputs import FORCES, FREE
 from kanegen.model.records import POSITION
 
 State: TypeAlias = "dict[str, list[float]]"
@@ -37,7 +38,7 @@ FORMER: Final = "former"
 class Variables:
     """The input nodes of one model: t, q, u, u', auxiliary speeds, inputs r, states s, parameters p.
 
-    The states and the other hidden inputs are entries of the array r after the inputs of the user.
+    ``multipliers``: of the contact rows; ``free``: the free vector of servo-constraints. The runtime sets both.
     """
 
     def __init__(self, model: SystemDescription, graph: Graph | None = None) -> None:
@@ -49,9 +50,11 @@ class Variables:
         self.udot = tuple(graph.input("udot", i) for i in range(len(model.speeds)))
         self.auxiliary = tuple(graph.input("aux", i) for i in range(len(model.auxiliary_speeds)))
         layout = model.input_layout
-        r = tuple(graph.input("r", i) for i in range(layout.size))
-        self.r, self.multipliers, self.free = r[: len(layout.inputs)], r[layout.multiplier_slots], r[layout.free_slots]
-        self.hidden, self.s = (*self.multipliers, *self.free), r[layout.state_slots]
+        self.r = tuple(graph.input("r", i) for i in range(len(layout.inputs)))
+        self.multipliers = tuple(graph.input(FORCES, i) for i in range(len(layout.contact_rows)))
+        self.free = tuple(graph.input(FREE, i) for i in range(len(layout.free_controls)))
+        self.hidden = (*self.multipliers, *self.free)
+        self.s = tuple(graph.input("s", i) for i in range(len(layout.states)))
         self.p = tuple(graph.input("p", i) for i in range(len(model.parameters)))
         places = {symbol: k for k, symbol in enumerate(model.coordinates)}
         self.norms = tuple(tuple(places[symbol] for symbol in group) for group in model.euler_parameters)
@@ -71,7 +74,10 @@ class Variables:
             (model.speeds, self.u),
             (model.auxiliary_speeds, self.auxiliary),
             (model.parameters, self.p),
-            (model.input_symbols, (*self.r, *self.hidden, *self.s)),
+            ([item.symbol for item in model.inputs], self.r),
+            (model.contact_multipliers, self.multipliers),
+            (model.free_symbols, self.free),
+            (model.states, self.s),
         ):
             symbols.update(zip(items, nodes, strict=True))
         return symbols
@@ -96,7 +102,8 @@ class Variables:
         """Three random states; parameters are positive, as masses and lengths must be. Euler parameters have norm 1."""
         generator = random.Random(20031)
         sizes = {
-            "q": len(self.q), "u": len(self.u), "r": self.model.input_layout.size, "t": 1,
+            "q": len(self.q), "u": len(self.u), "r": len(self.r), FORCES: len(self.multipliers),
+            FREE: len(self.free), "s": len(self.s), "t": 1,
             "udot": len(self.u), "qdot": len(self.q), "g": 0, "aux": len(self.auxiliary),
             FORMER: len(self.u) if self.model.speed_change else 0,
         }  # fmt: skip

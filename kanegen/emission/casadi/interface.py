@@ -125,8 +125,8 @@ class Differentiated:
     """
 
     def __init__(self, f: Functions, stem: str, values: Values, arguments: Sequence[Group]) -> None:
-        layout = f.equations.model.input_layout
-        self.seeds = [f.graph.input("r", layout.size + k) for k in range(len(values.nodes))]
+        n_r = len(f.equations.system.r)
+        self.seeds = [f.graph.input("r", n_r + k) for k in range(len(values.nodes))]
         self.f, self.values, self.arguments = f, values, tuple(arguments)
         self.name = f"{stem}_{values.name}"
         self.derivatives = Derivatives(f, values, self.seeds)

@@ -84,7 +84,6 @@ class Dependencies:
         return frozenset(known for array, index in inputs for known in self._of_input(array, index))
 
     def _of_input(self, array: str, index: int) -> Iterator[Known]:
-        d = self._equations.model.input_layout
         n_q, n_u = len(self._equations.system.q), len(self._equations.system.u)
         if array in ("t", "p", "g"):
             return
@@ -96,9 +95,9 @@ class Dependencies:
             yield from self._of_accelerations()
         elif array == "r" and ("INPUT", index) in self._places:
             yield ("INPUT", index)
-        elif array == "r" and index < len(d.inputs):
+        elif array == "r":
             yield from self._of_laws()
-        elif array == "r" and index >= d.size - len(self._equations.system.s):
-            yield ("STATE", n_q + n_u + index - d.size + len(self._equations.system.s))
+        elif array == "s":
+            yield ("STATE", n_q + n_u + index)
         else:  # multipliers
             yield from self._all

@@ -6,7 +6,6 @@ and those of another function. Under ``vmap`` JAX computes both sides of a branc
 
 from __future__ import annotations
 
-import keyword
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Final
 from kanegen.codegen.functions import user_names
 from kanegen.codegen.labels import labels
 from kanegen.codegen.text import LINE_WIDTH, comment
-from kanegen.emission.jax.printer import JaxPrinter
+from kanegen.emission.jax.printer import JaxPrinter, python_name
 from kanegen.emission.jax.runtime import definitions
 from kanegen.precision import Precision
 from kanegen.program.kernels import KERNELS
@@ -25,7 +24,7 @@ from kanegen.program.passes.lower import Value
 from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram
 from kanegen.program.records import Call, Check, Guard, Store, Wording
 
-ARGUMENTS: Final = ("t", "q", "u", "r", "p", "g", "c")
+ARGUMENTS: Final = ("t", "q", "u", "s", "r", "forces", "free", "p", "g", "c")
 """The arguments of the printed functions; ``c``: the constants that ``prepare`` computes."""
 
 
@@ -41,11 +40,6 @@ class Written:
     otherwise: tuple[str, ...]
     layout: str
     lines: tuple[str, ...]
-
-
-def python_name(name: str) -> str:
-    """The name as a variable of Python."""
-    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def written(program: LoweredProgram, function: LoweredFunction, names: Mapping[str, str]) -> Written:

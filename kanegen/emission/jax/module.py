@@ -46,7 +46,7 @@ def module_text(program: LoweredProgram, description: Description, values: Value
         "model": program.name,
         "origin": origin,
         "symbols": symbols,
-        "hidden": symbols.hidden[: len(symbols.hidden) - len(symbols.states)],
+        "hidden": (*symbols.multipliers, *symbols.free),
         "values": {name: float(values.known[name]) if name in values.known else None for name in _named(program)},
         "t": values.known.get(TIME, 0.0),
         "gains": list(values.gains) or [0.0] * len(symbols.gains),
@@ -82,7 +82,7 @@ def _needs(d: Description, function: str, known: Mapping[str, float]) -> tuple[s
     """The parameters and inputs without a value that a function reads, or a law that gives its inputs."""
     entries = [d.functions[name] for name in (function, "laws") if name in d.functions]
     parameters = {d.parameters[k] for entry in entries for k in entry.parameters}
-    inputs = {d.inputs[k] for entry in entries for k in entry.inputs if k < len(d.inputs)}
+    inputs = {d.inputs[k] for entry in entries for k in entry.inputs}
     return tuple(name for name in (*d.parameters, *d.inputs) if name in parameters | inputs and name not in known)
 
 

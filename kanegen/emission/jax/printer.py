@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from fractions import Fraction
 from math import isfinite
 from typing import Final
@@ -19,6 +20,11 @@ FUNCTIONS: Final = {
     **{name: f"kg_{name}" for name in ("min", "max", "reciprocal")},
 }
 """The Python name of the function of each operation that is no operator."""
+
+
+def python_name(name: str) -> str:
+    """The name as a variable of Python."""
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 class JaxPrinter(Printer):
@@ -44,3 +50,6 @@ class JaxPrinter(Printer):
 
     def _function(self, op: str) -> str:
         return FUNCTIONS[op]
+
+    def _element(self, array: str, index: int) -> str:
+        return super()._element(python_name(array), index)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -71,10 +71,10 @@ def _work(function: Function) -> int:
 
 
 def _with_hidden(equations: Equations, state: State, rng: np.random.Generator) -> State:
-    """The state with random values of the hidden inputs, such as multipliers of contacts, which hosts set."""
-    r, first = state.r.copy(), len(equations.system.r)
-    r[first : first + len(equations.system.hidden)] = rng.uniform(0.2, 1.0, len(equations.system.hidden))
-    return replace(state, r=r)
+    """The state with random multipliers of contacts and values of the free vector, which hosts set."""
+    system = equations.system
+    multipliers = rng.uniform(0.2, 1.0, len(system.multipliers))
+    return replace(state, multipliers=multipliers, free=rng.uniform(0.2, 1.0, len(system.free)))
 
 
 def _near(equations: Equations, program: Program, start: Mapping[str, float]) -> tuple[dict[str, Array], Array]:
@@ -92,5 +92,5 @@ def _near(equations: Equations, program: Program, start: Mapping[str, float]) ->
 
 
 def _arguments(state: State, gains: Array, scalar: Scalar) -> Arguments:
-    arrays: dict[str, Any] = {"t": [state.t], "q": state.q, "u": state.u, "r": state.r, "p": state.p, "g": gains}
-    return {name: [scalar.rounded(float(x)) for x in array] for name, array in arrays.items()}
+    arrays = replace(state, gains=gains).values()
+    return {name: [scalar.rounded(x) for x in array] for name, array in arrays.items()}

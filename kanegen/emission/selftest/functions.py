@@ -107,15 +107,12 @@ class Model:
 
     def _at(self, values: Values, t: Any, y: Sequence[Any]) -> Values:
         """The arguments at another time and state."""
-        n_q, n_u, n_s = len(self._ui.coordinates), len(self._ui.speeds), len(self._ui.states)
-        r = list(values["r"])
-        if n_s:
-            r[-n_s:] = y[n_q + n_u :]
-        return {**values, "t": [t], "q": y[:n_q], "u": y[n_q : n_q + n_u], "r": r}
+        n_q, n_u = len(self._ui.coordinates), len(self._ui.speeds)
+        return {**values, "t": [t], "q": y[:n_q], "u": y[n_q : n_q + n_u], "s": y[n_q + n_u :]}
 
-    def _state(self, values: Values) -> list[Any]:
-        n_s = len(self._ui.states)
-        return [*values["q"], *values["u"], *(values["r"][-n_s:] if n_s else ())]
+    @staticmethod
+    def _state(values: Values) -> list[Any]:
+        return [*values["q"], *values["u"], *values["s"]]
 
 
 @dataclass(frozen=True)

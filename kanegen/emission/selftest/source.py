@@ -10,7 +10,6 @@ import numpy as np
 from kanegen.codegen.sources import render
 from kanegen.derivation import Equations
 from kanegen.emission.files import ProjectFiles
-from kanegen.emission.interface import Interface
 from kanegen.emission.selftest.cases import arguments_of_cases
 from kanegen.emission.selftest.expected import (
     SCALARS,
@@ -58,7 +57,7 @@ def selftest_source(equations: Equations, project: ProjectFiles, start: Mapping[
         "interface/selftest.c.jinja",
         **project.context,
         step_size=None if selection.step_size is None else scalar.text(selection.step_size),
-        cases=[_texts(arguments, ui, scalar) for arguments in cases],
+        cases=[_texts(arguments, scalar) for arguments in cases],
         rows=rows,
         used=[row.function.c_name for row in rows],
         normwise=any(function.accuracy.normwise for function in selection.tested),
@@ -105,9 +104,7 @@ def _row(function: Tested, number: int, found: Mapping[int, Expected], scalar: S
     return Row(function, f"f{number}", sum(1 << k for k in found), tuple(values), tuple(tolerances))
 
 
-def _texts(arguments: Arguments, ui: Interface, scalar: Scalar) -> dict[str, list[str]]:
-    """The arguments of one case as text: t, y, p, and r without the states."""
-    n_r = len(arguments["r"]) - len(ui.states)
-    y = [*arguments["q"], *arguments["u"], *arguments["r"][n_r:]]
-    arrays = {"t": arguments["t"], "y": y, "r": arguments["r"][:n_r], "p": arguments["p"]}
-    return {name: [scalar.text(x) for x in array] for name, array in arrays.items()}
+def _texts(arguments: Arguments, scalar: Scalar) -> dict[str, list[str]]:
+    """The arguments of one case as text."""
+    arrays = {**arguments, "y": [*arguments["q"], *arguments["u"], *arguments["s"]]}
+    return {name: [scalar.text(x) for x in arrays[name]] for name in ("t", "y", "r", "forces", "free", "p")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +19,7 @@ GATHERED = {"sin": "sine", "cos": "cosine"}
 FEWEST_GATHERED = 2
 """Number of sines and cosines from which they are gathered: those of one angle share its reduction."""
 
-ARGUMENTS = frozenset({"t", "q", "u", "r", "p", "g"})
+ARGUMENTS = frozenset({"t", "q", "u", "s", "r", "forces", "free", "p", "g"})
 """Arrays that are arguments of a function."""
 
 _ALWAYS_DEFINED: Final = frozenset(
@@ -58,7 +58,7 @@ def hoist(program: Program) -> Program:
     output; constants that only other constants use are local to ``prepare``. The order is that of the graph, in
     which operands come first.
     """
-    needed = needed_nodes((root for f in program.functions for root in f.roots), lambda node: node.constant)
+    needed = reachable((root for f in program.functions for root in f.roots), lambda node: node.constant)
     return replace(program, constants=tuple(node for node in needed if node.constant and node.args))
 
 
@@ -99,7 +99,7 @@ def lower(roots: Iterable[Node], positions: Mapping[int, int]) -> Lowered:
     quotients is inverted once: for 2,000 operations with the 36 quotients of an 8 by 8 factorization, this takes
     0.92 of the time, although it adds an operation per denominator.
     """
-    needed = needed_nodes(roots, lambda node: node.index in positions)
+    needed = reachable(roots, lambda node: node.index in positions)
     shared = shared_denominators(needed, positions)
     gathered = _gathered_angles(needed, positions)
     values: dict[int, Value] = {}
@@ -124,19 +124,6 @@ def lower(roots: Iterable[Node], positions: Mapping[int, int]) -> Lowered:
         values[node.index] = value
         order[value] = None
     return Lowered(values, tuple(order), tuple(values[index] for index in gathered))
-
-
-def needed_nodes(roots: Iterable[Node], given: Callable[[Node], bool]) -> list[Node]:
-    """Return the nodes that the roots need, operands first; nodes that are ``given`` need no operands."""
-    seen: dict[int, Node] = {}
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node.index not in seen:
-            seen[node.index] = node
-            if not given(node):
-                stack.extend(node.args)
-    return [seen[index] for index in sorted(seen)]
 
 
 def shared_denominators(order: Sequence[Node], positions: Mapping[int, int]) -> set[int]:
@@ -167,19 +154,18 @@ def _gathered_angles(order: Sequence[Node], positions: Mapping[int, int]) -> dic
 class Reads(NamedTuple):
     """The values that a function reads directly, through the constants of ``prepare``, or in functions it calls.
 
-    Indices of the parameters, of the user's inputs, and of the constants that are undefined for some parameters, for
-    example a quotient by a mass that can be zero.
+    Indices of the parameters, of the user's inputs, of the states, and of the constants that are undefined for some
+    parameters, for example a quotient by a mass that can be zero.
     """
 
     parameters: tuple[int, ...]
     inputs: tuple[int, ...]
+    states: tuple[int, ...]
     fallible: tuple[int, ...]
 
 
 def reads(program: Program) -> dict[str, Reads]:
     """Return the values that every listed function reads; a call needs no other parameters and inputs."""
-    symbols = program.symbols
-    n_r, first_state = len(symbols.inputs), len(symbols.inputs) + len(symbols.hidden) - len(symbols.states)
     needed = [list(reachable([node])) for node in program.constants]
     of_constants = [{n.payload[1] for n in nodes if n.op == "input" and n.payload[0] == "p"} for nodes in needed]
     fallible = {k for k, nodes in enumerate(needed) if any(node.op not in _ALWAYS_DEFINED for node in nodes)}
@@ -190,8 +176,8 @@ def reads(program: Program) -> dict[str, Reads]:
             elements = {value.payload for order in values for value in order if value.op == "input"}
             constants = {k for array, k in elements if array == "c"}
             p = {i for array, i in elements if array == "p"}.union(*(of_constants[k] for k in constants))
-            r = {i for array, i in elements if array == "r" and (i < n_r or i >= first_state)}
-            result[function.name] = Reads(*(tuple(sorted(indices)) for indices in (p, r, constants & fallible)))
+            r, s = ({i for array, i in elements if array == name} for name in ("r", "s"))
+            result[function.name] = Reads(*(tuple(sorted(indices)) for indices in (p, r, s, constants & fallible)))
     return result
 
 

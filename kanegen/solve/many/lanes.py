@@ -175,14 +175,13 @@ def _indexed(motions: Motions, d: Description, row: int) -> Mapping[int, float]:
 
 
 def _input_table(d: Description, motions: Motions, inputs: RunInputs) -> Array:
-    """All inputs with the hidden ones, (n,) or (N, n)."""
-    r, common = motions.r, np.zeros(d.input_layout.size)
-    common[: len(d.inputs)] = inputs.scalars or ()
+    """The inputs, (n_r,) or (N, n_r)."""
+    r, common = motions.r, np.array(inputs.scalars or (), dtype=np.float64)
     if r.is_common:
         return common
     table: Array = np.tile(common, (motions.count, 1))
     if r.has_rows:
-        table[:, : len(d.inputs)] = r.value
+        table[:] = r.value
     for name in r.varied:
         table[:, d.inputs.index(name)] = r.value[name]
     return table

@@ -9,7 +9,7 @@
 #include "pendulum.h"
 #include "kg_sincos.h"
 
-/* Every function computes out from the arguments t, q, u, r, p; work is scratch (KG_ARGUMENTS, kg_model.h).
+/* Every function computes out from the point `at`, which has the following arrays, and p; work is scratch (kg_model.h).
  *
  *   t: time
  *
@@ -48,8 +48,10 @@ static void prepare(kg_real *p)
 /* rhs: q', u' */
 static int evaluate_rhs(KG_ARGUMENTS)
 {
+  const kg_real *KG_RESTRICT const q = at->q;
+  const kg_real *KG_RESTRICT const u = at->u;
   const kg_real *KG_RESTRICT const c = p + 3;
-  (void)t; (void)r; (void)work;
+  (void)work;
 
   /* derivatives */
   out[0] = u[0];  /* theta' */
@@ -61,8 +63,10 @@ static int evaluate_rhs(KG_ARGUMENTS)
 /* energy: K + V */
 static int evaluate_energy(KG_ARGUMENTS)
 {
+  const kg_real *KG_RESTRICT const q = at->q;
+  const kg_real *KG_RESTRICT const u = at->u;
   const kg_real *KG_RESTRICT const c = p + 3;
-  (void)t; (void)r; (void)work;
+  (void)work;
 
   /* energy */
   out[0] = u[0] * (c[1] * u[0]) + c[2] * (KG_C(1.0) - KG_COS(q[0]));
@@ -96,19 +100,21 @@ static const kg_model model = {
     /* digest       */ "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
     /* n_q          */ 1,
     /* n_u          */ 1,
+    /* n_s          */ 0,
     /* n_r          */ 0,
     /* n_p          */ 3,
     /* n_g          */ 0,
     /* n_prepared   */ 6,
     /* coordinates  */ coordinate_names,
     /* speeds       */ speed_names,
+    /* states       */ NULL,
     /* inputs       */ NULL,
     /* parameters   */ parameter_names,
     /* prepare      */ prepare,
     /* n_functions  */ 2,
     /* functions    */ functions,
-    /* n_hidden     */ 0,
     /* n_rows       */ 0,
+    /* n_free       */ 0,
     /* n_contacts   */ 0,
     /* contacts     */ NULL,
     /* n_events     */ 0,

@@ -10,8 +10,10 @@
 
 #define KG_pendulum_N_Q 1 /* coordinates */
 #define KG_pendulum_N_U 1 /* speeds */
+#define KG_pendulum_N_S 0 /* states */
 #define KG_pendulum_N_R 0 /* inputs */
-#define KG_pendulum_N_HIDDEN 0 /* values of r after the inputs, set by the runtime */
+#define KG_pendulum_N_ROWS 0 /* contact rows */
+#define KG_pendulum_N_FREE 0 /* values of the free vector of servo-constraints */
 #define KG_pendulum_N_CONTACTS 0
 #define KG_pendulum_N_EVENTS 0 /* user events */
 #define KG_pendulum_N_P 3 /* parameters */

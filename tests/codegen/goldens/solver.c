@@ -11,7 +11,7 @@
 #include "kg_sincos.h"
 #include "kg_spline.h"
 
-/* Every function computes out from the arguments t, q, u, r, p; work is scratch (KG_ARGUMENTS, kg_model.h).
+/* Every function computes out from the point `at`, which has the following arrays, and p; work is scratch (kg_model.h).
  *
  *   t: time
  *
@@ -25,10 +25,12 @@
  *     u[1]  line<U+000A>break<U+000D><U+0009>
  *     u[2]  Gr<U+00F6><U+00DF>e <U+03B8><U+2081> <U+1F9BE>
  *
- *   r: inputs, then values set by the runtime
+ *   s: states
+ *     s[0]  force *<U+002F>
+ *     s[1]  slip
+ *
+ *   r: inputs
  *     r[0]  /<U+002A><U+002F>
- *     r[1]  force *<U+002F>
- *     r[2]  slip
  *
  *   p: parameters
  *     p[0]  %s %n
@@ -84,8 +86,10 @@ static void prepare(kg_real *p)
 /* rhs fallback: where the solve is not wanted */
 static int evaluate_1(KG_ARGUMENTS)
 {
+  const kg_real *KG_RESTRICT const q = at->q;
+  const kg_real *KG_RESTRICT const u = at->u;
   const kg_real *KG_RESTRICT const c = p + 2;
-  (void)t; (void)r; (void)work;
+  (void)work;
 
   /* fallback */
   out[0] = u[0];
@@ -98,6 +102,10 @@ static int evaluate_1(KG_ARGUMENTS)
 /* rhs: solved */
 static int evaluate_rhs(KG_ARGUMENTS)
 {
+  const kg_real t = at->t;
+  const kg_real *KG_RESTRICT const q = at->q;
+  const kg_real *KG_RESTRICT const u = at->u;
+  const kg_real *KG_RESTRICT const r = at->r;
   const kg_real *KG_RESTRICT const g = p + 1;
   kg_real *KG_RESTRICT const M = work;
   kg_real *KG_RESTRICT const x = work + 4;
@@ -120,7 +128,7 @@ static int evaluate_rhs(KG_ARGUMENTS)
   x[0] = u[0] * u[1] + user_function_0(p[0] * r[0]);
   x[1] = g[0] * t - user_spline_1(q[2]);
   /* Valid where the sine *<U+002F> is not small. */
-  if (!(-KG_C(1.0) < p[0] * sine[0])) { return evaluate_1(t, q, u, r, p, work + 6, out); }
+  if (!(-KG_C(1.0) < p[0] * sine[0])) { return evaluate_1(at, p, work + 6, out); }
   KG_CALL(result, kg_lu_solve(2, M, x));
 
   /* result */
@@ -136,7 +144,8 @@ static int evaluate_rhs(KG_ARGUMENTS)
 /* output:*<U+002F> "q" <U+003F>?/: matrix *<U+002F> */
 static int evaluate_2(KG_ARGUMENTS)
 {
-  (void)t; (void)u; (void)r; (void)work;
+  const kg_real *KG_RESTRICT const q = at->q;
+  (void)work;
 
   /* sines and cosines */
   const kg_real angle[3] = {
@@ -164,6 +173,11 @@ static const char *const speed_names[3] = {
     "quote\042 end",
     "line\012break\015\011",
     "Gr\303\266\303\237e \316\270\342\202\201 \360\237\246\276",
+};
+
+static const char *const state_names[2] = {
+    "force */",
+    "slip",
 };
 
 static const char *const input_names[1] = {
@@ -202,19 +216,21 @@ static const kg_model model = {
     /* digest       */ "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
     /* n_q          */ 3,
     /* n_u          */ 3,
+    /* n_s          */ 2,
     /* n_r          */ 1,
     /* n_p          */ 1,
     /* n_g          */ 1,
     /* n_prepared   */ 3,
     /* coordinates  */ coordinate_names,
     /* speeds       */ speed_names,
+    /* states       */ state_names,
     /* inputs       */ input_names,
     /* parameters   */ parameter_names,
     /* prepare      */ prepare,
     /* n_functions  */ 2,
     /* functions    */ functions,
-    /* n_hidden     */ 2,
-    /* n_rows       */ 5,
+    /* n_rows       */ 0,
+    /* n_free       */ 0,
     /* n_contacts   */ 3,
     /* contacts     */ contacts,
     /* n_events     */ 2,

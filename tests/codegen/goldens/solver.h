@@ -10,8 +10,10 @@
 
 #define KG_solver_N_Q 3 /* coordinates */
 #define KG_solver_N_U 3 /* speeds */
+#define KG_solver_N_S 2 /* states */
 #define KG_solver_N_R 1 /* inputs */
-#define KG_solver_N_HIDDEN 2 /* values of r after the inputs, set by the runtime */
+#define KG_solver_N_ROWS 0 /* contact rows */
+#define KG_solver_N_FREE 0 /* values of the free vector of servo-constraints */
 #define KG_solver_N_CONTACTS 3
 #define KG_solver_N_EVENTS 2 /* user events */
 #define KG_solver_N_P 1 /* parameters */
