@@ -85,7 +85,7 @@ def lowered_context(
         "n_c": program.n_constants,
         "headers": [f"{stem(program.name)}.h", *runtime_includes(program)],
         "runtime_folder": "",
-        "table_guard": "",
+        "has_table": True,
         "defines": (),
         "entries": functions,
         "contacts": program.contacts,

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kanegen.codegen.description import Description
-from kanegen.emission.laws import Law, context_of_laws, laws_of
+from kanegen.emission.laws import AT_EVERY_STEP, CONTROL, Law, LawGroup, context_of_laws, laws_of
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Baumgarte, Projection
-from kanegen.solve.values import form_names, gain_values, initial_time, integral_function
+from kanegen.solve.values import gain_values, initial_time, integral_function
 
 
 class Control(NamedTuple):
@@ -54,8 +54,6 @@ class Example(NamedTuple):
         Names of the additional states of the model.
     mass
         The function of the matrix of the accelerations.
-    known
-        Values of parameters, coordinates, speeds, inputs and states for the form of the example; None: not known.
     start_time
         The time at which the example starts, s.
     laws
@@ -71,7 +69,6 @@ class Example(NamedTuple):
     path_controls: Sequence[tuple[str, int]] = ()
     states: Sequence[str] = ()
     mass: str = "Q"
-    known: Sequence[float | None] = ()
     start_time: float = 0.0
     laws: Sequence[Law] = ()
     stabilization: Stabilized = UNSTABILIZED
@@ -97,7 +94,6 @@ class Example(NamedTuple):
             path_controls=[(description.inputs[slot], slot) for slot in description.path_controls],
             states=description.states,
             mass=description.mass,
-            known=[known.get(name) for name in form_names(description)] if known else (),
             start_time=initial_time(description, known) or 0.0,
             laws=laws_of(description),
             stabilization=stabilized_by(description, stabilization),
@@ -106,8 +102,19 @@ class Example(NamedTuple):
 
     def context(self) -> dict[str, Any]:
         """What the templates read."""
-        known = ["?" if value is None else repr(float(value)) for value in self.known]
-        return self._asdict() | {"known": known} | context_of_laws(self.laws)
+        laws = context_of_laws(self.laws)
+        return self._asdict() | laws | self._of_example(laws)
+
+    def _of_example(self, laws: Mapping[str, Any]) -> dict[str, Any]:
+        """The laws of the example: those of the model, and the controls, which are sampled at every step."""
+        if not self.controls:
+            return {"example_laws": laws["law_groups"], "example_clocks": laws["law_clocks"]}
+        slots, _, low, high = zip(*self.controls, strict=True)
+        control = LawGroup(CONTROL, len(laws["law_clocks"]), slots, tuple(range(len(slots))), low, high)
+        return {
+            "example_laws": [*laws["law_groups"], control],
+            "example_clocks": [*laws["law_clocks"], AT_EVERY_STEP],
+        }
 
 
 PLAIN: Final = Example()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -15,7 +15,7 @@ from kanegen.codegen.sources import Features, include_closure, render, runtime_h
 from kanegen.emission.amalgamation import amalgamated
 from kanegen.emission.example import Example
 from kanegen.emission.interface import STATUSES, Interface, interface_of
-from kanegen.emission.laws import LawClock, context_of_laws
+from kanegen.emission.laws import context_of_laws
 from kanegen.emission.options import EmitOptions
 from kanegen.emission.programs import EXAMPLE, OF_STEPS, PYTHON, programs_of
 from kanegen.emission.ranges import require_range
@@ -42,9 +42,6 @@ EXAMPLES: Final = "examples/"
 
 EXAMPLE_METHOD: Final = "rk4"
 """The method of the example program."""
-
-TABLE: Final = "KG_TABLE"
-"""The macro with which ``NAME.c`` also defines the table of its functions (``kg_model.h``)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,12 +109,10 @@ class ProjectFiles:
             "step": self.step,
             "statuses": STATUSES,
             "cost": self.cost(),
-            "waiting": self._waiting,
             "law_memory": self._law_memory,
             "default_parameters": _values(self.ui.parameters),
             "default_inputs": _values(self.ui.inputs, missing=0.0),
             "defines": [*self.scalar_defines, *defines],
-            "table_guard": TABLE,
             "headers": [f"{self.stem}.h", f"{self.stem}_table.h", *self._runtime_includes()],
             "runtime_folder": RUNTIME,
             "programs": self.programs,
@@ -129,28 +124,22 @@ class ProjectFiles:
     @property
     def context_bytes(self) -> int:
         """The size of a context, on machines with a 32-bit int."""
-        ui, step, clocks = self.ui, self.step, self._clocks
+        ui, step, clocks = self.ui, self.step, self._laws["law_clocks"]
         inputs = max(len(ui.inputs), 1) + len(ui.rows) + ui.n_free
         reals = 1 + ui.n_y + inputs + max(ui.n_prepared, 1) + max(ui.n_work, 1)
         reals += step.context_values if step else 0
-        reals += self._law_memory + len(clocks)
-        return reals * (4 if self.options.is_float else 8) + 8 * len(clocks)
+        reals += self._law_memory + (1 if clocks else 0)
+        size = reals * (4 if self.options.is_float else 8)
+        return -(-size // 8) * 8 + 16 * len(clocks) if clocks else size
 
     @cached_property
-    def _clocks(self) -> Sequence[LawClock]:
-        """The clocks of sampled laws."""
-        clocks: Sequence[LawClock] = context_of_laws(self.example.laws)["law_clocks"]
-        return clocks
-
-    @property
-    def _waiting(self) -> int:
-        """The largest number of samples of a clock that wait."""
-        return max((clock.waiting for clock in self._clocks), default=0)
+    def _laws(self) -> Mapping[str, Any]:
+        return context_of_laws(self.example.laws)
 
     @property
     def _law_memory(self) -> int:
-        """Length of the samples of all clocks."""
-        return len(self._clocks) * self._waiting * len(self.ui.inputs)
+        """Length of the values of the feedback laws: scratch, those that act, and the samples that are kept."""
+        return len(self._laws["laws"]) * (2 + int(self._laws["waiting"]))
 
     @property
     def scalar_defines(self) -> list[str]:
@@ -162,7 +151,8 @@ class ProjectFiles:
 
     def _runtime_includes(self) -> list[str]:
         of_kernel = list(self.kernel["headers"])[1:]
-        return [RUNTIME + name for name in dict.fromkeys([*of_kernel, "kg_codes.h", *self._step_includes()])]
+        laws = ["kg_feedback.h"] if self.example.laws else []
+        return [RUNTIME + name for name in dict.fromkeys([*of_kernel, "kg_codes.h", *laws, *self._step_includes()])]
 
     def _step_includes(self) -> list[str]:
         contacts = ["kg_moreau.h"] if self.step and self.step.contacts else []

@@ -69,8 +69,8 @@ static inline const char *fmu_culprit(fmu_data *d, int reason) {
     return d->model->events[d->hybrid.culprit_event].name;
   }
 #endif
-  at = fmu_point(d, d->t, d->y);
-  if (reason != KG_OUTSIDE_TABLE || fmu_fill_inputs(d, &at, d->r) < 0) {
+  at = kg_host_point(&d->host, d->t, d->y);
+  if (reason != KG_OUTSIDE_TABLE || kg_host_inputs(&d->host, d->t, d->y) < 0) {
     return "";
   }
   table = kg_outside_table(d->model, &at, d->p, d->work, d->jacobian);
@@ -200,7 +200,7 @@ static inline int fmu_setup(fmu_instance *instance, int has_tolerance, kg_real t
  * the number of constraints. A negative status is written to `status`. */
 static inline int fmu_violated(fmu_data *d, const kg_function *residuals, kg_real allowed, int *status) {
   const int m = residuals->rows;
-  const kg_point at = fmu_point(d, d->t, d->y);
+  const kg_point at = kg_host_point(&d->host, d->t, d->y);
   kg_real *units = d->jacobian + m, *beside = units + m;
   *status = kg_residual_units(residuals, d->model->n_q, d->model->n_u, &at, d->p, d->work, d->jacobian, units, d->state,
                               beside);

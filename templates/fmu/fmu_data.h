@@ -5,14 +5,12 @@
 #ifndef FMU_DATA_H
 #define FMU_DATA_H
 
+#include "kg_host.h"
 #if FMU_EVENTS
 #include "kg_run_hybrid.h"
-#else
-#include "kg_run.h"
 #endif
-
 #if FMU_PROJECTION
-#include "kg_projection.h"
+#include "kg_host_projection.h"
 #endif
 
 /* What the importer may do next. */
@@ -25,6 +23,7 @@ enum { FMU_CREATED, FMU_INITIALIZING, FMU_EVENT, FMU_CONTINUOUS, FMU_STEPPING, F
 #define FMU_AHEAD KG_C(1.0)
 
 typedef struct {
+  kg_host host;      /* of the run; it comes first, so that a pointer to it is one to the instance */
   int cosimulation;
   int phase;
   int changed;       /* inputs, parameters or states were set since the motion went on */
@@ -37,13 +36,11 @@ typedef struct {
   kg_real t_stop;    /* the end of the experiment, or FMU_FAR s after its start */
   kg_real ahead;     /* length of the experiment, or FMU_AHEAD */
   const kg_model *model;
-  const kg_function *rhs;
   int n;             /* length of y */
   kg_stepper stepper;
   kg_run run;
   kg_clock clocks[FMU_N_CLOCKS + 1];
-  int law_taken[FMU_N_CLOCKS + 1];
-  int law_acting[FMU_N_CLOCKS + 1];
+  kg_law laws[FMU_N_LAWS + 1];
   kg_instants instants;
   kg_switches switches;
 #if FMU_EVENTS
@@ -65,7 +62,7 @@ typedef struct {
   kg_real *rtol;
   kg_real *atol;
   kg_real *stepping;  /* work of the stepper */
-  kg_real *samples;   /* of the laws: clock, sample, law */
+  kg_real *feedback;  /* values of the laws: scratch, those that act, and samples */
   kg_real *switching; /* work of the switches */
   kg_real *forces;    /* multipliers of the contact rows */
   kg_real *zeros;     /* in place of the multipliers, and of the free vector of servo-constraints */
@@ -138,11 +135,11 @@ static inline size_t fmu_place(fmu_data *d, char *memory) {
   const kg_model *m = d->model;
   const size_t n = (size_t)d->n, g = (size_t)fmu_guards_count(m);
   kg_real **const arrays[] = {&d->y, &d->rates, &d->r, &d->p, &d->values, &d->work, &d->state, &d->rtol, &d->atol,
-                              &d->stepping, &d->samples, &d->switching, &d->forces, &d->zeros, &d->guards, &d->settled,
+                              &d->stepping, &d->feedback, &d->switching, &d->forces, &d->zeros, &d->guards, &d->settled,
                               &d->slopes, &d->jacobian};
   const size_t sizes[] = {n, n, (size_t)m->n_r + 1, (size_t)m->n_prepared + 1,
                           (size_t)fmu.n_values + 1, (size_t)fmu_largest_work(m), n, n, n, fmu_largest_stepping(d->n),
-                          (size_t)FMU_N_CLOCKS * (size_t)fmu.n_waiting * (size_t)fmu.n_laws + 1,
+                          ((size_t)fmu.n_waiting + 2) * (size_t)fmu.width + 1,
                           kg_switches_work(m) + 1, (size_t)m->n_rows + 1, (size_t)m->n_rows + (size_t)m->n_free + 1, g + 1, g + 1,
                           fmu_slopes_length(d), fmu_jacobian_length(d)};
   size_t total = (sizeof *d + 15) / 16 * 16;
@@ -168,11 +165,7 @@ static inline size_t fmu_place(fmu_data *d, char *memory) {
 #if FMU_EVENTS
 /* The constraints that take part in impulses of events. */
 static inline void fmu_find_rows(fmu_data *d) {
-  d->rows.n_u = d->model->n_u;
-  d->rows.mass = kg_find_function(d->model, fmu.mass);
-  d->rows.jacobian = kg_find_function(d->model, "J");
-  d->rows.velocity = kg_find_function(d->model, "velocity_level");
-  d->rows.n_c = d->rows.jacobian ? d->rows.jacobian->rows : 0;
+  d->rows = kg_impulse_rows_of(d->model, fmu.mass);
   d->hybrid.model = d->model;
   d->hybrid.bilateral = d->rows.mass ? &d->rows : NULL;
 }
@@ -181,17 +174,7 @@ static inline void fmu_find_rows(fmu_data *d) {
 #if FMU_PROJECTION
 static inline void fmu_describe_projection(fmu_data *d) {
   kg_projection *c = &d->projection;
-  for (int i = 0; i < FMU_N_INTEGRALS; ++i) {
-    d->integrals[i] = kg_find_function(d->model, fmu.integrals[i]);
-  }
-  c->integrals.n = FMU_N_INTEGRALS;
-  c->integrals.functions = d->integrals;
-  c->manifold.n_q = d->model->n_q;
-  c->manifold.n_u = d->model->n_u;
-  c->manifold.position = kg_find_function(d->model, "position_level");
-  c->manifold.velocity = kg_find_function(d->model, "velocity_level");
-  c->manifold.displacements = kg_find_function(d->model, "displacements");
-  c->manifold.mass = kg_find_function(d->model, "Q");
+  kg_projection_describe(c, d->model, FMU_N_INTEGRALS, fmu.integrals, d->integrals);
   c->every = fmu.every;
   c->tolerance = fmu.tolerance;
   c->any_rank = fmu.any_rank;
@@ -202,8 +185,9 @@ static inline void fmu_describe_projection(fmu_data *d) {
 static inline void fmu_describe(fmu_data *d) {
   memset(d, 0, sizeof *d);
   d->model = kg_get_model();
-  d->rhs = kg_find_function(d->model, fmu.rhs);
-  d->n = d->rhs->rows;
+  d->host.model = d->model;
+  d->host.rhs = kg_find_function(d->model, fmu.rhs);
+  d->n = d->host.rhs->rows;
 #if FMU_EVENTS
   fmu_find_rows(d);
 #endif
@@ -212,12 +196,38 @@ static inline void fmu_describe(fmu_data *d) {
 #endif
 }
 
+/* The laws and the memory of what runs evaluate. */
+static inline void fmu_open_host(fmu_data *d) {
+  kg_feedback *f = &d->host.feedback;
+  const kg_function *laws = kg_find_function(d->model, "laws");
+  for (int k = 0; k < fmu.n_laws; ++k) {
+    d->laws[k] = fmu.laws[k];
+    d->laws[k].function = laws->evaluate;
+  }
+  memcpy(d->clocks, fmu.clocks, (size_t)FMU_N_CLOCKS * sizeof *d->clocks);
+  f->n_laws = fmu.n_laws;
+  f->n_clocks = FMU_N_CLOCKS;
+  f->laws = d->laws;
+  f->clocks = d->clocks;
+  f->width = fmu.width;
+  f->waiting = fmu.n_waiting;
+  f->p = d->p;
+  f->r = d->r;
+  f->work = d->work;
+  f->values = d->feedback;
+  f->held = f->values + fmu.width;
+  f->samples = f->held + fmu.width;
+  d->host.jacobian = d->jacobian;
+  d->host.zeros = d->zeros;
+}
+
 /* Gives a block its default state, that of a new instance. */
 static inline void fmu_reset(fmu_data *d, size_t size, int cosimulation) {
   const kg_model *m;
   memset(d, 0, size);
   fmu_describe(d);
   fmu_place(d, (char *)d);
+  fmu_open_host(d);
   m = d->model;
   d->cosimulation = cosimulation;
   d->phase = FMU_CREATED;
@@ -230,15 +240,6 @@ static inline void fmu_reset(fmu_data *d, size_t size, int cosimulation) {
   memcpy(d->y, fmu.y, (size_t)d->n * sizeof *d->y);
   memcpy(d->r, fmu.r, (size_t)m->n_r * sizeof *d->r);
   memcpy(d->p, fmu.p, (size_t)(m->n_p + m->n_g) * sizeof *d->p);
-}
-
-/* The point of a state with the present inputs, and without contact forces. */
-static inline kg_point fmu_point(const fmu_data *d, kg_real t, const kg_real *y) {
-  kg_point at;
-  kg_point_place(&at, d->model, t, y);
-  at.r = d->r;
-  at.forces = at.free = d->zeros;
-  return at;
 }
 
 /* To be called after every change of time, state, inputs or parameters. */

@@ -50,7 +50,7 @@ static inline int fmu_is_zero(int n, const kg_real *x) {
 static inline int fmu_add_product(fmu_data *d, const char *prefix, const char *argument, int n, const kg_real *direction,
                                   kg_real *out) {
   char name[32];
-  const kg_point at = fmu_point(d, fmu_time(d), d->y);
+  const kg_point at = kg_host_point(&d->host, fmu_time(d), d->y);
   const kg_function *f;
   int status;
   if (fmu_is_zero(n, direction)) {
@@ -78,18 +78,19 @@ static inline int fmu_add_slopes(fmu_data *d, const fmu_slope *s, const char *pr
   return status < 0 ? status : fmu_add_product(d, prefix, "r", m->n_r, r, out);
 }
 
-/* The change of the inputs: their own direction, and that of the continuous laws. */
+/* The change of the inputs: their own direction, and that of the continuous laws, which come first. */
 static inline int fmu_slope_inputs(fmu_data *d, const fmu_slope *s) {
-  kg_real change[FMU_N_LAWS + 1] = {KG_C(0.0)};
-  int status = KG_OK;
+  const kg_law *law = fmu.laws;
+  kg_real *change = d->host.feedback.values;
+  int status;
   memcpy(s->laws, s->r, (size_t)d->model->n_r * sizeof *s->r);
-  if (fmu_has_continuous_laws()) {
-    status = fmu_is_zero(d->model->n_p, s->p) ? fmu_add_slopes(d, s, "laws_", s->r, change) : KG_INVALID_ARGUMENT;
-    for (int k = 0; k < fmu.n_laws; ++k) {
-      if (fmu.laws[k].clock < 0) {
-        s->laws[fmu.laws[k].slot] = change[k];
-      }
-    }
+  if (fmu.n_laws == 0 || law->clock >= 0) {
+    return KG_OK;
+  }
+  memset(change, 0, (size_t)fmu.width * sizeof *change);
+  status = fmu_is_zero(d->model->n_p, s->p) ? fmu_add_slopes(d, s, "laws_", s->r, change) : KG_INVALID_ARGUMENT;
+  for (int k = 0; k < law->n; ++k) {
+    s->laws[law->slots[k]] = change[law->places[k]];
   }
   return status;
 }
@@ -108,12 +109,11 @@ static inline int fmu_has_contact_forces(const fmu_data *d) {
  * outputs_q, into s->values. KG_INVALID_ARGUMENT if the Jacobians do not give all that is needed. */
 static inline int fmu_exact(fmu_data *d, const fmu_slope *s, int needs) {
   const int along_parameters = !fmu_is_zero(d->model->n_p, s->p);
-  const kg_point at = fmu_point(d, fmu_time(d), d->y);
   int status;
   if ((needs & FMU_NEEDS_VALUES) || (needs & FMU_NEEDS_OUTPUTS && along_parameters) || fmu_has_contact_forces(d)) {
     return KG_INVALID_ARGUMENT;
   }
-  status = fmu_fill_inputs(d, &at, d->r);
+  status = kg_host_inputs(&d->host, fmu_time(d), d->y);
   status = status < 0 ? status : fmu_slope_inputs(d, s);
   if (status >= 0 && (needs & FMU_NEEDS_RATES)) {
     status = fmu_add_slopes(d, s, "jacobian_", s->laws, s->rates);

@@ -6,7 +6,7 @@
 #ifndef FMU_TABLES_H
 #define FMU_TABLES_H
 
-#include "kg_model.h"
+#include "kg_feedback.h"
 
 /* What a variable of the FMU is. Value references are indices of fmu_tables.variables. */
 enum {
@@ -39,12 +39,6 @@ typedef struct {
   int length;
 } fmu_function;
 
-/* One value of the function `laws`: its index in r, and its clock (-1: evaluated continuously). */
-typedef struct {
-  int slot;
-  int clock;
-} fmu_law;
-
 typedef struct {
   const char *token; /* instantiation token, in FMI 2.0 the GUID */
   int n_variables;
@@ -53,9 +47,10 @@ typedef struct {
   const fmu_function *functions;
   int n_values;
   int n_laws;
-  const fmu_law *laws;
-  int n_waiting;             /* samples of a clock that are kept */
-  const kg_real (*clocks)[2]; /* sample time and delay of each clock, s */
+  const kg_law *laws;        /* their functions are to be set */
+  int width;                 /* values of all laws */
+  int n_waiting;             /* samples that are kept */
+  const kg_clock *clocks;
   int n_methods;
   const int *methods;        /* numbers of the integration methods (kg_methods.h) */
   int method;                /* index of the default */

@@ -19,7 +19,6 @@ static inline int fmu_is_integer(const fmu_variable *v) {
 /* Values that follow from others. */
 static inline int fmu_get_computed(fmu_data *d, const fmu_variable *v, kg_real *value) {
   int status = fmu_refresh(d);
-  const kg_point at = fmu_point(d, fmu_time(d), d->y);
   switch (v->kind) {
     case FMU_RATE:
       status = status < 0 ? status : fmu_evaluate_rates(d);
@@ -31,7 +30,7 @@ static inline int fmu_get_computed(fmu_data *d, const fmu_variable *v, kg_real *
       return status;
     case FMU_LAW:
       fmu_prepare(d);
-      status = status < 0 ? status : fmu_fill_inputs(d, &at, d->r);
+      status = status < 0 ? status : kg_host_inputs(&d->host, fmu_time(d), d->y);
       *value = d->r[v->index];
       return status;
     case FMU_GUARD:

@@ -30,6 +30,18 @@ typedef struct {
   const kg_function *velocity; /* [psi_u | psi] of the first rows of J; NULL without such rows */
 } kg_impulse_rows;
 
+/* All constraints of a model at velocity and acceleration level; `mass`: the name of the matrix of the accelerations. */
+static inline kg_impulse_rows kg_impulse_rows_of(const kg_model *model, const char *mass) {
+  kg_impulse_rows rows;
+  rows.n_u = model->n_u;
+  rows.rows = NULL;
+  rows.mass = kg_find_function(model, mass);
+  rows.jacobian = kg_find_function(model, "J");
+  rows.velocity = kg_find_function(model, "velocity_level");
+  rows.n_c = rows.jacobian ? rows.jacobian->rows : 0;
+  return rows;
+}
+
 /* One impulse while it is solved. */
 typedef struct {
   const kg_impulse_rows *rows;

@@ -9,24 +9,13 @@
 #ifndef KG_RUN_H
 #define KG_RUN_H
 
+#include "kg_clock.h"
 #include "kg_instants.h"
 #include "kg_steppers.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* The instants of inputs that are sampled together: sample k is taken at t_start + k sample_time, and acts from
- * t_start + k sample_time + delay until the next one acts. */
-typedef struct kg_clock {
-  kg_real sample_time; /* > 0 */
-  kg_real delay;       /* >= 0 */
-  long long taken;     /* private: number of samples that were taken */
-  long long acting;    /* private: number of samples that act, or have acted */
-} kg_clock;
-
-/* Instants that differ by less than this fraction of the sample time are the same. */
-#define KG_SAME_INSTANT KG_BY_PRECISION(1e-9, 1e-3)
 
 typedef struct kg_run {
   kg_stepper *stepper;
@@ -63,23 +52,11 @@ typedef struct kg_run {
   int (*react)(struct kg_run *);  /* what happens at an event or a stop */
 } kg_run;
 
-/* Instant of sample k. The product is rounded by itself, not in a fused multiply-add, so that the instants are those
- * that other programs compute. */
-static inline kg_real kg_clock_instant(const kg_run *r, const kg_clock *c, long long k) {
-  const volatile kg_real offset = (kg_real)k * c->sample_time;
-  return r->t_start + offset;
-}
-
-static inline int kg_clock_is_due(const kg_clock *c, kg_real instant, kg_real t) {
-  return instant - t <= KG_SAME_INSTANT * c->sample_time;
-}
-
 /* Lets the samples whose delay is over act. */
 static inline int kg_run_act(kg_run *r, int clock, kg_real t) {
   kg_clock *c = r->clocks + clock;
   int status = KG_OK;
-  while (status >= 0 && c->acting < c->taken &&
-         kg_clock_is_due(c, kg_clock_instant(r, c, c->acting) + c->delay, t)) {
+  while (status >= 0 && kg_clock_is_over(c, r->t_start, t)) {
     status = r->act ? r->act(r->host, clock, t) : KG_OK;
     ++c->acting;
   }
@@ -91,8 +68,8 @@ static inline void kg_run_find_stop(kg_run *r) {
   r->t_stop = r->instants ? r->instants->next : r->t_end;
   for (int k = 0; k < r->n_clocks; ++k) {
     const kg_clock *c = r->clocks + k;
-    const kg_real slack = KG_SAME_INSTANT * c->sample_time, sample = kg_clock_instant(r, c, c->taken);
-    const kg_real act = kg_clock_instant(r, c, c->acting) + c->delay;
+    const kg_real slack = KG_SAME_INSTANT * c->sample_time, sample = kg_clock_instant(c, r->t_start, c->taken);
+    const kg_real act = kg_clock_instant(c, r->t_start, c->acting) + c->delay;
     const kg_real next = c->acting < c->taken && act < sample ? act : sample;
     r->t_stop = next < r->t_stop && next + slack < r->t_end ? next : r->t_stop;
   }
@@ -107,7 +84,7 @@ static inline int kg_run_sample(kg_run *r, kg_real t, const kg_real *y) {
   }
   for (int k = 0; k < r->n_clocks && status >= 0; ++k) {
     kg_clock *c = r->clocks + k;
-    if (kg_clock_is_due(c, kg_clock_instant(r, c, c->taken), t)) {
+    if (kg_clock_is_due(c, r->t_start, t)) {
       status = r->sample(r->host, k, t, y);
       ++c->taken;
       status = status < 0 ? status : kg_run_act(r, k, t);

@@ -100,15 +100,14 @@ def test_models_and_precisions_link_into_one_program(projects: Projects) -> None
 @EACH
 def test_symbols_begin_with_the_name_and_nothing_is_global_data(case: Case, projects: Projects) -> None:
     project = projects.get(case)
-    for flags in ((), ("-DKG_TABLE",)):
-        project.run(*STRICT, "-O1", "-fno-pic", *flags, "-c", f"{project.name}.c", "-o", "symbols.o")
-        symbols = [line.split()[-2:] for line in project.run("nm", "symbols.o").splitlines()]
-        public = [name for kind, name in symbols if kind.isupper() and kind not in "UW"]
-        assert public
-        assert all(name.startswith(f"{project.name}_") for name in public), public
-        assert [name for kind, name in symbols if kind in "bBdDcC"] == []
-        called = {name for kind, name in symbols if kind == "U"}
-        assert not called & {"malloc", "calloc", "realloc", "free", "__errno_location", "setlocale", "printf"}
+    project.run(*STRICT, "-O1", "-fno-pic", "-c", f"{project.name}.c", "-o", "symbols.o")
+    symbols = [line.split()[-2:] for line in project.run("nm", "symbols.o").splitlines()]
+    public = [name for kind, name in symbols if kind.isupper() and kind not in "UW"]
+    assert public
+    assert all(name.startswith(f"{project.name}_") for name in public), public
+    assert [name for kind, name in symbols if kind in "bBdDcC"] == []
+    called = {name for kind, name in symbols if kind == "U"}
+    assert not called & {"malloc", "calloc", "realloc", "free", "__errno_location", "setlocale", "printf"}
 
 
 @EACH

@@ -24,7 +24,7 @@ def emitted(model: kg.Model, folder: Path, flags: tuple[str, ...]) -> Path:
     kg.emit(model, folder, name=model.name.replace(" ", "_"))
     name = next(folder.glob("*.hpp")).stem
     sources = [f"{name}.c", f"examples/{name}_example.c"]
-    command = [C_COMPILER.command, "-std=c99", *flags, "-DKG_TABLE", *sources, "-o", "checked", "-lm"]
+    command = [C_COMPILER.command, "-std=c99", *flags, *sources, "-o", "checked", "-lm"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
     form = subprocess.run(["./checked"], cwd=folder, check=True, capture_output=True, text=True).stdout
     values = {str(symbol): value for symbol, value in model.parameters.items()} | START

@@ -18,7 +18,6 @@ from kanegen.codegen.sources import include_closure, render, runtime_headers
 from kanegen.codegen.text import LINE_WIDTH
 from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.emission.casadi.interface import CasadiFunction, Differentiated, defaults, groups, values_of
-from kanegen.emission.files import TABLE
 from kanegen.emission.folder import write_folder
 from kanegen.emission.options import EmitOptions
 from kanegen.errors import BuildError, ModelError, brief
@@ -109,7 +108,7 @@ def casadi_files(
     program = _used(generated.program, functions)
     digest = fingerprint(system, f"casadi {options!r} {prefix} {gains}")
     kernel: dict[str, Any] = kernel_context(program, digest=digest, options_text=generated.options)
-    kernel |= {"stem": prefix, "table_guard": TABLE, "headers": ["kg_model.h", *kernel["headers"][1:]]}
+    kernel |= {"stem": prefix, "has_table": False, "headers": ["kg_model.h", *kernel["headers"][1:]]}
     units = {name: unit.si for name, unit in model.all_units.items()}
     arguments = _legends(generated.description, units)
     context = {**kernel, **_context(generated, kernel["entries"], made, functions, gains), "arguments": arguments}

@@ -57,7 +57,6 @@ def available_headers(methods: tuple[str, ...], version: str) -> dict[str, str]:
 def _context(fmu: Fmu, d: Description) -> dict[str, Any]:
     """What the template of the tables prints."""
     laws = context_of_laws(laws_of(d))
-    clocks = laws["law_clocks"]
     starts = {kind: [v.value for v in fmu.table.variables if v.group == kind] for kind in ("STATE", "PARAMETER")}
     inputs = {v.index: v.value for v in fmu.table.variables if v.group == "INPUT"}
     gains = fmu.stabilized.gains
@@ -70,13 +69,13 @@ def _context(fmu: Fmu, d: Description) -> dict[str, Any]:
         "model": fmu.name,
         "token": fmu.token,
         "events": bool(fmu.n_indicators),
-        "n_r": len(d.inputs),
         "variables": fmu.table.variables,
         "functions": fmu.table.functions,
         "n_values": fmu.table.n_values,
-        "laws": laws["laws"],
-        "clocks": clocks,
-        "n_waiting": max((clock.waiting for clock in clocks), default=0),
+        "laws": laws["law_groups"],
+        "clocks": laws["law_clocks"],
+        "width": len(laws["laws"]),
+        "n_waiting": laws["waiting"],
         "methods": [f"KG_{name.upper()}" for name in fmu.methods],
         "method": fmu.methods.index(fmu.options.stepping["method"]),
         "options": fmu.options.numbers,
