@@ -56,7 +56,7 @@ class ModelFile:
         return self.initial
 
     def named_start(self) -> dict[str, float]:
-        """The start by name: time, coordinates, speeds and states, as many as the file gives.
+        """The time, coordinates, speeds and states that the file gives, by name.
 
         Raises `ModelError` for arrays of the wrong length, and for values that are no numbers.
         """
@@ -128,7 +128,7 @@ def read_model_file(path: Path, function: str = "model", options: Mapping[str, A
 
 
 def _start_of(model: Model) -> Mapping[str, Any] | None:
-    """``initial`` of the model as arrays, None for those that are not complete; None for a model without a start."""
+    """``initial`` of the model as arrays, with None for incomplete ones; None for a model without a start."""
     values = model.initial
     groups = {"q": model.coordinates, "u": model.speeds, "s": tuple(model.states)}
     arrays = {key: tuple(map(values.get, symbols)) for key, symbols in groups.items()}

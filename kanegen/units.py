@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from kanegen.errors import brief
 
 Exponents: TypeAlias = Mapping[str, Fraction]
-"""Exponents of SI base units, those that are not zero: ``{"m": 1, "s": -1}`` of a velocity."""
+"""Nonzero exponents of SI base units: ``{"m": 1, "s": -1}`` of a velocity."""
 
 _BASE: Final = {
     "meter": "m",
@@ -85,7 +85,7 @@ class Unit:
 
     @property
     def exponents(self) -> Exponents:
-        """The exponents of the SI base units, those that are not zero."""
+        """The nonzero exponents of the SI base units."""
         return dict(self.dimension)
 
     @property

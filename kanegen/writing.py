@@ -80,7 +80,7 @@ def write_files(files: Mapping[str, str], folder: Path) -> None:
 def replace_files(files: Mapping[str, str], folder: Path) -> None:
     """Write texts by relative path below ``folder``, which is created: all of them, or none. Raises `OSError`.
 
-    They are written beside the folder first. If one of them cannot be moved to its place, those that were are taken
+    They are written beside the folder first. If one of them cannot be moved to its place, the ones before it are taken
     back. A kill between the first and the last move, which take less than a millisecond, leaves new files beside
     earlier ones, each of them complete.
     """

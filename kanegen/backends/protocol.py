@@ -181,9 +181,6 @@ class Evaluator(Protocol):
     def switching_times(self, prepared: Any, t0: float, t1: float) -> Array:
         """The times (n,) between ``t0`` and ``t1``, in this direction, at which functions of time switch."""
 
-    def interpolate(self, t_old: Any, h: Any, coefficients: Any, times: Any) -> Array:
-        """States (n_t, n) at ``times`` from the dense output of a run."""
-
     def inputs_along(self, function: Any, inputs: Any, times: Any, states: Any, control: Any = None) -> Array:
         """All inputs of a run at many states, (n_t, n_r + n_hidden), with zeros for hidden inputs, and the states.
 

@@ -1,3 +1,3 @@
-"""The commands of ``kanegen``, each in a file of its name or with those that it resembles."""
+"""The commands of ``kanegen``, each in a file of its name or of a similar command."""
 
 from kanegen.cli.main import main as main

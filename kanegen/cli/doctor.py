@@ -1,4 +1,4 @@
-"""``kanegen doctor``: what kanegen needs, what it found, and how to install what is missing."""
+"""``kanegen doctor``: the compiler and the packages of kanegen, and how to install missing ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PYTHON_HEADERS = (
 )
 
 PROBE = "#include <math.h>\n#include <Python.h>\ndouble kanegen_probe(double x) { return sin(x); }\n"
-"""A C file that needs what every model needs: a compiler, the mathematical library, the headers of Python."""
+"""A C file that compiles where every model does: with the mathematical library and the headers of Python."""
 
 
 @dataclass(frozen=True)
@@ -96,14 +96,14 @@ USES: Final = {
 
 
 def packages() -> Iterator[Finding]:
-    """The packages that kanegen requires, those that are missing by themselves, and its extras by their use."""
+    """The packages that kanegen requires, with a line for each missing one, and its extras by their use."""
     try:
         requirements = metadata.requires("kanegen") or []
     except metadata.PackageNotFoundError:
         yield Finding("kanegen", "not installed in this environment", "pip install -e .", required=False)
         return
     pattern = r'([\w.-]+)\s*(?:>=\s*([\d.]+))?[^;]*(?:;\s*extra == "(\w+)")?'
-    read = [match for requirement in requirements if (match := re.match(pattern, requirement))]
+    read = list(filter(None, (re.match(pattern, requirement) for requirement in requirements)))
     required = [_package(match[1], match[2] or "0") for match in read if match[3] is None]
     found = [finding for finding in required if not finding.advice]
     yield Finding("packages", ", ".join(f"{finding.what} {finding.found}" for finding in found))

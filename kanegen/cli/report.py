@@ -11,8 +11,8 @@ from kanegen.cli.arguments import model_argument, print_line
 from kanegen.cli.run import Start, motion_options, simulate
 from kanegen.modelfile import ModelFile
 from kanegen.paths import require_writable
+from kanegen.reporting.reported import Reported
 from kanegen.reporting.sections import report_page, require_packages
-from kanegen.reporting.subject import Subject
 from kanegen.solve import IntegrationError, Solution
 
 
@@ -47,7 +47,7 @@ def report(
         )
     else:
         reason = f"{file.path.name} gives no start: add INITIAL or Model(initial=...), or give --start NAME=VALUE"
-    written = report_page(Subject(file.model, motion, reason, verify, backend))
+    written = report_page(Reported(file.model, motion, reason, verify, backend))
     print_line(f"report: {written.save(target)}")
     for notice in written.notices:
         print_line(f"  {notice}")

@@ -48,7 +48,7 @@ from kanegen.writing import written
 
 
 @dataclass(frozen=True)
-class _Motion:
+class _Run:
     """A finished integration, whether values of inputs were given, and the seconds that it took."""
 
     file: ModelFile
@@ -63,7 +63,7 @@ class _Motion:
         """The names of the columns of `values`."""
         description, control = self.solver.description, self.solution.control
         controls = control.names if control is not None else ()
-        return [*description.coordinates, *description.speeds, *description.states, *controls]
+        return [*description.components, *controls]
 
     @property
     def controls(self) -> Array:
@@ -199,7 +199,7 @@ class Start:
 
     def state(self, description: Description) -> dict[str, Any]:
         """The values of the command line, as arguments of `integrate`."""
-        groups = {"q0": description.coordinates, "u0": description.speeds, "s0": description.states}
+        groups = {f"{letter}0": description.names[letter] for letter in "qus"}
         known = (*(name for names in groups.values() for name in names), TIME)
         values = by_name(self.values, known, "coordinate, speed or state")
         return {key: {name: values[name] for name in names if name in values} for key, names in groups.items()}
@@ -225,7 +225,7 @@ class Start:
 
 def simulate(
     file: ModelFile, parameters: dict[str, Any], start: Start, duration: float, points: int | None, settings: Any
-) -> _Motion:
+) -> _Run:
     """Build the solver of a file and integrate; ``settings``: the other options of `motion_options` by name."""
     known = start.known()
     t = number(start.values.get(TIME, known.get(TIME)), TIME)
@@ -244,10 +244,10 @@ def simulate(
         inputs["tau0"] = settings["tau0"]
     settings |= {"t_eval": t_eval, **state, **inputs}
     solution, seconds = timed(partial(solver.integrate, (t, t + duration), **settings))
-    return _Motion(file, solver, solution, bool(inputs["r"]), build_seconds, seconds)
+    return _Run(file, solver, solution, bool(inputs["r"]), build_seconds, seconds)
 
 
-def _summary(motion: _Motion) -> Table:
+def _summary(motion: _Run) -> Table:
     solver, solution = motion.solver, motion.solution
     statistics = solution.statistics
     rows: list[tuple[str, str]] = [
@@ -289,7 +289,7 @@ def check_figure(path: Path) -> None:
     require_writable(path, "--plot")
 
 
-def _draw(path: Path, motion: _Motion) -> None:
+def _draw(path: Path, motion: _Run) -> None:
     """Write the figure of ``solution.plot()``."""
     from matplotlib.figure import Figure
 

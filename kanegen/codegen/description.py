@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, cached_property
-from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from types import MappingProxyType, NoneType
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from kanegen.codegen.sources import Sources
 from kanegen.errors import BuildError
@@ -18,12 +18,36 @@ from kanegen.model.inputs import InputLayout
 from kanegen.model.laws import Value
 from kanegen.model.records import FrozenMapping
 from kanegen.program.records import ContactEntry
+from kanegen.units import Unit
 
 DESCRIPTION_FILE = "description.json"
 """Path of the description within the sources, so that a cached build needs no derivation."""
 
 REACTION = "reaction:"
 """Prefix of the compiled functions of reactions."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a model: its name, what it is, its place among these, its unit, and its value where known.
+
+    ``group``: one of `GROUPS` for the variables of a description. ``value`` is in the coherent SI unit.
+    """
+
+    name: str
+    group: str
+    index: int
+    unit: Unit | None = None
+    value: float | None = None
+
+    @property
+    def si_unit(self) -> str:
+        """The coherent SI unit as text; empty if it is not known."""
+        return "" if self.unit is None else self.unit.si
+
+
+GROUPS: Final = MappingProxyType({"q": "coordinate", "u": "speed", "s": "state", "r": "input", "p": "parameter"})
+"""What the variables in each array of values are called."""
 
 
 @dataclass(frozen=True)
@@ -207,6 +231,27 @@ class Description:
     def inputs(self) -> tuple[str, ...]:
         """Names of the inputs."""
         return tuple(slot.name for slot in self.input_slots)
+
+    @cached_property
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of the variables in each array of values, by the letter of the array."""
+        arrays = self.coordinates, self.speeds, self.states, self.inputs, self.parameters
+        return FrozenMapping(zip(GROUPS, arrays, strict=True))
+
+    @cached_property
+    def components(self) -> tuple[str, ...]:
+        """The names of the components of the state (q, u, s)."""
+        return (*self.coordinates, *self.speeds, *self.states)
+
+    def variables(
+        self, letters: str, units: Mapping[str, Unit], values: Mapping[str, float | None]
+    ) -> tuple[Variable, ...]:
+        """The variables of these arrays with their units and values, as far as these are known."""
+        return tuple(
+            Variable(name, GROUPS[letter], k, units.get(name), values.get(name))
+            for letter in letters
+            for k, name in enumerate(self.names[letter])
+        )
 
     @cached_property
     def laws(self) -> Mapping[int, LawLabel]:

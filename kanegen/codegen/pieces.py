@@ -176,6 +176,6 @@ class Division:
         return unit in self._elsewhere or unit.function in self.seldom
 
     def _definition(self, unit: Unit) -> str:
-        """The C code of a function. Those that other files call have external linkage."""
+        """The C code of a function, with external linkage if other files call it."""
         storage = "KG_PIECE " if unit in self._shared else "static "
         return unit.definition(storage, calls_sines=self._calls_sines(unit))

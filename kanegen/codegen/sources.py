@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from kanegen.codegen.kept import TEXTS
 from kanegen.codegen.methods.table import IMPLICIT, NAMES
+from kanegen.codegen.structs import cython_structs
 from kanegen.codes import CONTACT_GUARDS, REGULARIZED, ContactLaw, EventKind, Mode, Paradox, Status, SwitchShape
 from kanegen.errors import BuildError, FileError
 from kanegen.resources import template_folder
@@ -264,11 +265,14 @@ def wrapper_files(features: Features = SHARED) -> dict[str, str]:
     These are the Cython module, the C files compiled with it, and the files that they include.
     """
     files: dict[str, str] = {}
+    headers = "\n".join((*runtime_headers().values(), *wrapper_templates().values()))
     waiting = ["module.pyx", "module_steppers.c", "module_runtime.c"]
     while waiting:
         name = waiting.pop()
         if name not in files:
-            files[name] = render(f"{MODULE}/{name}", has=features, options=STEP_OPTIONS, c_types=C_TYPES)
+            files[name] = render(
+                f"{MODULE}/{name}", has=features, options=STEP_OPTIONS, structs=partial(cython_structs, headers)
+            )
             waiting += _MODULE_FILE.findall(files[name])
     return dict(sorted(files.items()))
 

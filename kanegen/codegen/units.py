@@ -14,7 +14,7 @@ from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram
 from kanegen.program.records import Call
 
 MOST_ANGLES: Final = 4
-"""Most angles whose sines and cosines are computed by one call: as many as the largest vector has."""
+"""Most angles whose sines and cosines are computed by one call: the lanes of the largest vector."""
 
 SINES, KERNEL, SMALL_KERNEL = 1300, 6500, 2200
 """What inlined sines and cosines, the call of a runtime kernel, and that of one that is optimized for size cost to
@@ -113,7 +113,7 @@ def _macros() -> Any:
 
 
 def units(program: LoweredProgram) -> list[Unit]:
-    """All C functions of a kernel but `prepare`, in its order: each after those that it calls."""
+    """All C functions of a kernel but `prepare`, each after the functions that it calls."""
     result, needed = [], program.in_order_of_use()
     for function, entry in zip(needed, entries(program, needed), strict=True):
         result += [Unit(program, function, entry, number) for number in range(len(entry.parts))]

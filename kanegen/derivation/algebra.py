@@ -67,7 +67,7 @@ class Pivot:
 
 
 def _row_terms(row: Sequence[Node]) -> Node:
-    """The sum of the absolute terms of a row; of those that are constant during a run alone, if there are any."""
+    """The sum of the absolute terms of a row, or of its terms that are constant during a run, if it has some."""
     sizes = [term_size(x) for x in row if not x.is_zero]
     return row[0].graph.sum([x for x in sizes if x.constant] or sizes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -14,11 +14,11 @@ from kanegen.errors import BuildError, DerivationError, ModelError
 from kanegen.graph import Graph, Node, evaluate, gradient, substitute
 from kanegen.graph.linear import Divisor, solve_linear
 from kanegen.graph.ranks import RANK_TOLERANCE, off_span
+from kanegen.model.description import CONSTRAINT_KINDS
 from kanegen.model.expressions import symbol_name
+from kanegen.model.records import ACCELERATION, POSITION, VELOCITY
 
 Simplify: TypeAlias = Callable[[Sequence[Node]], tuple[Node, ...]]
-
-POSITION, VELOCITY, ACCELERATION = "holonomic", "nonholonomic", "acceleration-level"
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,14 @@ def lower_constraints(system: System, final: Simplify) -> Constraints:
     ModelError
         If a constraint depends on no speed or acceleration, and is no invariant.
     """
-    model = system.model
     rows: list[Row] = []
     implied: list[Row] = []
     invariants: list[Invariant] = []
-    for part, expressions in ((rows, model.holonomic_constraints), (implied, model.implied_constraints)):
-        for expression in expressions:
-            row = holonomic_row(system, expression)
-            if not system.vanish(row.J):
+    for kind in sorted(CONSTRAINT_KINDS, key=lambda kind: tuple(_ROWS).index(kind.level)):
+        part = rows if kind.adds_rows else implied
+        for expression in getattr(system.model, kind.field):
+            row = _ROWS[kind.level](system, expression)
+            if kind.level != POSITION or not system.vanish(row.J):
                 part.append(row)
             elif system.vanish(row.residuals[1:]):
                 invariants.append(Invariant(row.label, row.position))
@@ -128,8 +128,6 @@ def lower_constraints(system: System, final: Simplify) -> Constraints:
                     f"the holonomic constraint {expression} cannot be satisfied: its rate does not depend on any speed "
                     f"and is not zero (is a coordinate missing, or is it a function of time only?)"
                 )
-    rows.extend(nonholonomic_row(system, expression) for expression in model.nonholonomic_constraints)
-    rows.extend(_acceleration_level(system, expression) for expression in model.acceleration_constraints)
     positions = [row.position for row in (*rows, *implied) if row.kind == POSITION]
     positions += [item.position for item in invariants]
     invariants.extend(_missing_norms(system, positions, [row.J for row in rows]))
@@ -167,6 +165,10 @@ def _acceleration_level(system: System, expression: Any) -> Row:
     if not system.are_constant(J, system.udot):
         raise ModelError(f"the acceleration constraint {expression} is not linear in the accelerations u'")
     return Row(ACCELERATION, str(expression), J, -system.without_accelerations([row])[0], ())
+
+
+_ROWS: Final = {POSITION: holonomic_row, VELOCITY: nonholonomic_row, ACCELERATION: _acceleration_level}
+"""The row of a constraint of each level, in the order of the rows."""
 
 
 def stabilized_bias(system: System, constraints: Constraints) -> tuple[Node, ...]:

@@ -16,13 +16,14 @@ from functools import cached_property
 import numpy as np
 
 from kanegen.derivation import forms
-from kanegen.derivation.constraints import ACCELERATION, Partition, Row, solved_partition
+from kanegen.derivation.constraints import Partition, Row, solved_partition
 from kanegen.derivation.equations import Equations, Quantity
 from kanegen.derivation.geometry.system import System
 from kanegen.errors import BuildError
 from kanegen.graph import Node, evaluate, gradient
 from kanegen.graph.ranks import RANK_TOLERANCE
 from kanegen.model.expressions import symbol_name
+from kanegen.model.records import ACCELERATION
 
 
 @dataclass(frozen=True)

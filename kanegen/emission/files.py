@@ -22,6 +22,7 @@ from kanegen.emission.ranges import require_range
 from kanegen.emission.step import Step, step_of
 from kanegen.emission.words import equations_in_words
 from kanegen.program.passes.count import operation_count
+from kanegen.units import Unit
 
 PACKAGE: Final = {
     "pyproject.toml": "project/pyproject.toml.jinja",
@@ -69,9 +70,9 @@ class ProjectFiles:
         digest: str,
         example: Example,
         known: Mapping[str, float],
-        units: Mapping[str, str],
+        units: Mapping[str, Unit],
     ) -> ProjectFiles:
-        """The project of a generated model; ``known``: values by name, ``units``: SI units by name."""
+        """The project of a generated model; ``known``: values by name, ``units`` by name."""
         kernel: Mapping[str, Any] = kernel_context(generated.program, digest=digest, options_text=generated.options)
         gains = example.stabilization.gains
         description = generated.description

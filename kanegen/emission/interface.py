@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from kanegen.codegen.description import Description
+from kanegen.codegen.description import GROUPS, Description, Variable
 from kanegen.codegen.functions import Entry
 from kanegen.codegen.text import string
 from kanegen.codes import Status
 from kanegen.emission.names import identifiers, member
 from kanegen.program.records import Function, Program
+from kanegen.units import Unit
 
 OUTPUT = "output:"
 """Prefix of the compiled functions of outputs."""
@@ -24,18 +25,20 @@ PLAIN_RHS = "rhs_unstabilized"
 
 
 @dataclass(frozen=True)
-class Variable:
-    """A value of the interface: ``index`` in its array, ``value`` in the model (None: unknown), ``unit`` ("": unknown).
+class InterfaceVariable(Variable):
+    """A variable of the interface; ``identifier`` is the part of C names that stands for it."""
 
-    ``name`` is the name in the model, ``identifier`` the part of C names that stands for it.
-    """
-
-    identifier: str
-    name: str
-    index: int
-    value: float | None = None
-    unit: str = ""
+    identifier: str = ""
     note: str = ""
+
+    @classmethod
+    def named(cls, variables: Sequence[Variable], notes: Mapping[int, str]) -> tuple[InterfaceVariable, ...]:
+        """The variables with identifiers that differ, and the notes of some of them by index."""
+        texts = identifiers(variable.name for variable in variables)
+        return tuple(
+            cls(**vars(variable), identifier=text, note=notes.get(variable.index, ""))
+            for text, variable in zip(texts, variables, strict=True)
+        )
 
     @property
     def member(self) -> str:
@@ -45,7 +48,7 @@ class Variable:
     @property
     def remark(self) -> str:
         """Name, unit, note and value for a comment."""
-        unit = f"({self.unit})" if self.unit else ""
+        unit = f"({self.si_unit})" if self.si_unit else ""
         value = f"= {self.value!r}" if self.value is not None else ""
         return " ".join(filter(None, (self.name, unit, value, self.note)))
 
@@ -97,13 +100,13 @@ class Interface:
     servo-constraints.
     """
 
-    coordinates: tuple[Variable, ...]
-    speeds: tuple[Variable, ...]
-    states: tuple[Variable, ...]
-    parameters: tuple[Variable, ...]
-    inputs: tuple[Variable, ...]
-    output_values: tuple[Variable, ...]
-    contacts: tuple[Variable, ...]
+    coordinates: tuple[InterfaceVariable, ...]
+    speeds: tuple[InterfaceVariable, ...]
+    states: tuple[InterfaceVariable, ...]
+    parameters: tuple[InterfaceVariable, ...]
+    inputs: tuple[InterfaceVariable, ...]
+    output_values: tuple[InterfaceVariable, ...]
+    contacts: tuple[InterfaceVariable, ...]
     rhs: Evaluation
     evaluations: tuple[Evaluation, ...]
     outputs: tuple[Output, ...]
@@ -150,29 +153,30 @@ def interface_of(
     description: Description,
     entries: Sequence[Entry],
     known: Mapping[str, float],
-    units: Mapping[str, str],
+    units: Mapping[str, Unit],
     start_time: float,
     gains: tuple[float, ...],
 ) -> Interface:
-    """The interface of a model; ``entries``: its C functions, ``known``: values, ``units``: SI units, by name."""
+    """The interface of a model; ``entries``: its C functions, ``known``: values, ``units`` by name."""
     symbols, functions = program.symbols, {f.name: f for f in program.functions if not f.internal}
     by_name = _evaluations(functions, description, entries)
-    outputs, offset = [], 0
-    for name, evaluation in by_name.items():
-        if name.startswith(OUTPUT):
-            outputs.append(Output(evaluation, offset))
-            offset += evaluation.size
+    outputs = _outputs(by_name)
     rhs = by_name.pop(STABILIZED_RHS if gains else RHS)
     plain = [item for name, item in by_name.items() if not name.startswith(OUTPUT)]
     laws = {k: f"(law: {law.text})" for k, law in description.laws.items()}
+    contacts = [Variable(contact.name, "contact", k) for k, contact in enumerate(program.contacts)]
+    coordinates, speeds, states, inputs, parameters = (
+        InterfaceVariable.named(description.variables(letter, units, known), laws if letter == "r" else {})
+        for letter in GROUPS
+    )
     return Interface(
-        coordinates=_variables(symbols.coordinates, known, units),
-        speeds=_variables(symbols.speeds, known, units),
-        states=_variables(symbols.states, known, units),
-        parameters=_variables(symbols.parameters, known, units),
-        inputs=_variables(symbols.inputs, known, units, laws),
-        output_values=_output_values(outputs, units),
-        contacts=_variables([contact.name for contact in program.contacts], {}, {}),
+        coordinates=coordinates,
+        speeds=speeds,
+        states=states,
+        parameters=parameters,
+        inputs=inputs,
+        output_values=InterfaceVariable.named(_output_values(outputs, units), {}),
+        contacts=InterfaceVariable.named(contacts, {}),
         rhs=rhs,
         evaluations=tuple(plain),
         outputs=tuple(outputs),
@@ -186,30 +190,24 @@ def interface_of(
     )
 
 
-def _variables(
-    names: Iterable[str],
-    known: Mapping[str, float],
-    units: Mapping[str, str],
-    notes: Mapping[int, str] | None = None,
-) -> tuple[Variable, ...]:
-    given = tuple(names)
-    notes = {} if notes is None else notes
-    return tuple(
-        Variable(text, name, k, known.get(name), units.get(name, ""), notes.get(k, ""))
-        for k, (text, name) in enumerate(zip(identifiers(given), given, strict=True))
-    )
+def _outputs(by_name: Mapping[str, Evaluation]) -> list[Output]:
+    """The outputs among functions by name, one after the other in the array of all outputs."""
+    outputs, offset = [], 0
+    for name, evaluation in by_name.items():
+        if name.startswith(OUTPUT):
+            outputs.append(Output(evaluation, offset))
+            offset += evaluation.size
+    return outputs
 
 
-def _output_values(outputs: Sequence[Output], units: Mapping[str, str]) -> tuple[Variable, ...]:
+def _output_values(outputs: Sequence[Output], units: Mapping[str, Unit]) -> list[Variable]:
     """A variable for each value of each output; those of vectors and matrices have their indices in the name."""
-    names, of_output = [], []
+    values: list[Variable] = []
     for output in outputs:
         name = output.evaluation.name.removeprefix(OUTPUT)
         for place in _places(output.evaluation.shape):
-            names.append(name + "".join(f"[{k}]" for k in place))
-            of_output.append(name)
-    named = zip(identifiers(names), names, of_output, strict=True)
-    return tuple(Variable(text, name, k, None, units.get(of, "")) for k, (text, name, of) in enumerate(named))
+            values.append(Variable(name + "".join(f"[{k}]" for k in place), "output", len(values), units.get(name)))
+    return values
 
 
 def _places(shape: tuple[int, ...]) -> list[tuple[int, ...]]:

@@ -33,7 +33,7 @@ def _letter(character: str) -> str:
 
 
 def identifiers(names: Iterable[str]) -> tuple[str, ...]:
-    """An identifier for each name; those that would be equal get numbers, the first one keeps its own."""
+    """An identifier for each name; equal ones get numbers, except the first."""
     result: list[str] = []
     for name in names:
         plain = candidate = identifier(name)

@@ -129,8 +129,9 @@ def project_files(
     generated = _prepared(generate(equations, build_options), PRECISIONS[options.precision])
     digest = fingerprint(system, repr((build_options, options, stabilization)))
     known = form_values(generated.description, model.parameters, model.initial, {} if values is None else values)
-    units = {name: unit.si for name, unit in model.all_units.items()}
-    example = Example.of(generated.description, known, stabilization, list(units.items()))
+    units = model.all_units
+    si_units = [(name, unit.si) for name, unit in units.items()]
+    example = Example.of(generated.description, known, stabilization, si_units)
     project = ProjectFiles.of(generated, options, digest, example, known, units)
     files = project.texts()
     if SELFTEST in project.programs:
@@ -142,7 +143,7 @@ def project_files(
 def _functions_of_step(
     model: Model, options: EmitOptions, stabilization: Baumgarte | Projection | None
 ) -> tuple[str, ...]:
-    """The functions that a step needs besides the right-hand side; those that the model does not have are left out."""
+    """The functions of the model that a step calls besides the right-hand side."""
     contacts = ("qdot",) if model.resolved_contacts and options.method in (AUTO, MOREAU_JEAN) else ()
     projects = options.projections or isinstance(stabilization, Projection)
     return (*contacts, *(FUNCTIONS_OF_PROJECTION if projects else ()))

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kanegen.graph.balance import Balance
+from kanegen.graph.balance import Balancer
 from kanegen.graph.derivatives import count_operations, reachable, rebuild
 from kanegen.graph.nodes import Node
 from kanegen.graph.sums import SUMS, inner_sums, signed_terms, use_counts
@@ -101,7 +101,7 @@ class _Arrangement:
     """Sums of products."""
 
     def __init__(self) -> None:
-        self._balance = Balance()
+        self._balance = Balancer()
 
     def sum(self, terms: list[_Term]) -> Node:
         """The sum of terms, with common factors outside unless it would be known later."""

@@ -18,7 +18,7 @@ def balanced(roots: Sequence[Node]) -> list[Node]:
     """The same values by as many operations, each sum from the terms that are known first."""
     order = reachable(roots)
     inner = inner_sums(order, use_counts(order, roots))
-    balance = Balance()
+    balance = Balancer()
     new: dict[Node, Node] = {}
     for node in order:
         if node.constant or not node.args:
@@ -30,7 +30,7 @@ def balanced(roots: Sequence[Node]) -> list[Node]:
     return [new[x] for x in roots]
 
 
-class Balance:
+class Balancer:
     """Sums and products of operands that are known first, and the times when nodes are computed.
 
     Constants are known before all else, what is given to a function and its sines and cosines at 0. This shortens the

@@ -16,8 +16,9 @@ _POSITIVE: Final = frozenset({"const", "exp", "cosh"})
 ABSOLUTE: Final = frozenset({"const", "input", "add", "sub", "mul", "neg", "sin", "cos", "select"})
 """Operations whose results have small absolute errors if their operands have them; others need relative accuracy."""
 
-_MOST_SUMS: Final = 2
-"""Expressions with more sums are not compared by them: they are derived, and have no removable singularities."""
+_MOST_SUMS: Final = 64
+"""Expressions with more sums are not compared by them: they are derived, and have no removable singularities. Those of
+the user have fewer, also as factors of others."""
 
 
 class Divisor(NamedTuple):

@@ -30,7 +30,7 @@ def unit_rows(matrix: ArrayLike) -> Array:
 
 
 def comparable_rows(matrix: Array) -> Array:
-    """The rows of one state scaled to length one, whatever their units; those that are rounding are zero."""
+    """The rows of one state scaled to length one, whatever their units; rows of rounding errors become zero."""
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     return unit_rows(np.where(lengths > SMALLEST_ROW * lengths.max(initial=0.0), matrix, 0.0))
 

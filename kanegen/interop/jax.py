@@ -112,7 +112,7 @@ class _Host:
         if d.contacts.rows:
             raise SolveError(f"{d.name!r} has contacts, whose modes and impacts a JAX function does not have")
         self.solver, self.description = solver, d
-        sizes = len(d.coordinates) + len(d.speeds) + len(d.states), len(d.inputs), len(d.parameters)
+        sizes = len(d.components), len(d.inputs), len(d.parameters)
         self.shapes: dict[str, tuple[int, ...]] = {
             "t": (),
             **{name: (n,) for name, n in zip("yrp", sizes, strict=True)},

@@ -21,6 +21,7 @@ from kanegen.model.expressions import atoms, base_symbol, is_time_function, symb
 from kanegen.model.inputs import Input
 from kanegen.model.linear import in_span
 from kanegen.model.places import survey
+from kanegen.model.records import VELOCITY
 
 CHOICES = ("enforce", "ignore")
 """The values of ``configuration_constraints`` of ``Model.from_kane``, besides None."""
@@ -243,7 +244,7 @@ def _rates_follow(arguments: Mapping[str, Any], positions: Sequence[Any]) -> Seq
     """
     d = described({**arguments, "implied_constraints": positions}, [])
     known = {*d.coordinates, *d.speeds, *d.auxiliary_speeds}
-    others = {base_symbol(atom) for atom in atoms((*d.nonholonomic_constraints, *d.kinematics, *d.implied_constraints))}
+    others = {base_symbol(atom) for atom in atoms((*d.constraints_on(VELOCITY), *d.kinematics, *d.implied_constraints))}
     symbols = sorted(others - known, key=symbol_name)
     constants = [symbol for symbol in symbols if isinstance(symbol, sympy.Symbol)]
     parameters, _ = normalize.parameter_values(arguments.get("parameters"), constants, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import sympy
 
@@ -25,7 +25,16 @@ from kanegen.model.expressions import atoms, base_symbol, derivative_order, symb
 from kanegen.model.geometry import Geometry, is_ground
 from kanegen.model.inputs import Input, InputLayout, normalized_inputs
 from kanegen.model.reactions import Reaction, normalized_reactions
-from kanegen.model.records import FrozenMapping, Loads, Output, read_fields
+from kanegen.model.records import (
+    ACCELERATION,
+    POSITION,
+    VELOCITY,
+    ConstraintKind,
+    FrozenMapping,
+    Loads,
+    Output,
+    read_fields,
+)
 from kanegen.shapes import Shape, normalized_shapes
 from kanegen.units import Units
 
@@ -55,7 +64,11 @@ def _control(value: Any, what: str, problems: list[str]) -> ControlLaw | None:
 
 
 _TIME_FUNCTIONS = {"read": normalize.time_functions}
-_EQUATIONS = {"read": normalize.scalars}
+
+
+def _constraints(level: str, adds_rows: bool = True) -> dict[str, Any]:
+    """The metadata of constraints of this level; without rows, their rates must follow from the rows of others."""
+    return {"read": normalize.scalars, "level": level, "adds_rows": adds_rows}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,10 +90,10 @@ class SystemDescription:
     kinematics: tuple[Any, ...] = field(metadata={"read": normalize.kinematics})
     bodies: tuple[Any, ...] = field(metadata={"read": normalize.bodies})
     loads: Loads = field(metadata={"read": normalize.loads})
-    holonomic_constraints: tuple[Any, ...] = field(metadata=_EQUATIONS)
-    nonholonomic_constraints: tuple[Any, ...] = field(metadata=_EQUATIONS)
-    acceleration_constraints: tuple[Any, ...] = field(metadata=_EQUATIONS)
-    implied_constraints: tuple[Any, ...] = field(metadata=_EQUATIONS)
+    holonomic_constraints: tuple[Any, ...] = field(metadata=_constraints(POSITION))
+    nonholonomic_constraints: tuple[Any, ...] = field(metadata=_constraints(VELOCITY))
+    acceleration_constraints: tuple[Any, ...] = field(metadata=_constraints(ACCELERATION))
+    implied_constraints: tuple[Any, ...] = field(metadata=_constraints(POSITION, adds_rows=False))
     dependent_speeds: tuple[Any, ...] | None = field(metadata={"read": normalize.dependent_speeds})
     inputs: tuple[Input, ...] = field(metadata={"read": normalized_inputs})
     states: Mapping[Any, Any] = field(metadata={"read": normalize.states})
@@ -112,8 +125,13 @@ class SystemDescription:
 
     @cached_property
     def constraints(self) -> tuple[Any, ...]:
-        """The constraints in the order of the rows of J: holonomic, nonholonomic, acceleration constraints."""
-        return (*self.holonomic_constraints, *self.nonholonomic_constraints, *self.acceleration_constraints)
+        """The constraints in the order of the rows of J: on positions, on velocities, on accelerations."""
+        return self.constraints_on(POSITION, VELOCITY, ACCELERATION)
+
+    def constraints_on(self, *levels: str) -> tuple[Any, ...]:
+        """The constraints of these levels that add rows to J."""
+        kinds = [kind for level in levels for kind in CONSTRAINT_KINDS if kind.adds_rows and kind.level == level]
+        return tuple(expression for kind in kinds for expression in getattr(self, kind.field))
 
     @property
     def has_potential(self) -> bool:
@@ -238,6 +256,14 @@ class SystemDescription:
             return self.loads
         ground = {self.frame, *(body.masscenter for body in self.bodies if is_ground(body, self.frame))}
         return tuple(pair for pair in self.loads if pair[0] not in ground)
+
+
+CONSTRAINT_KINDS: Final = tuple(
+    ConstraintKind(item.name, item.metadata["level"], item.metadata["adds_rows"])
+    for item in fields(SystemDescription)
+    if "level" in item.metadata
+)
+"""All kinds of constraints."""
 
 
 def described(given: Mapping[str, Any], problems: list[str]) -> SystemDescription:

@@ -24,7 +24,7 @@ from kanegen.model.checks.shapes import shape_problems
 from kanegen.model.checks.symbols import surplus_message, surplus_parameters, symbol_problems, value_problems
 from kanegen.model.checks.units import unit_problems, units_of
 from kanegen.model.checks.velocities import motion_problems
-from kanegen.model.description import ControlLaw, SpeedChange, SystemDescription, described
+from kanegen.model.description import CONSTRAINT_KINDS, ControlLaw, SpeedChange, SystemDescription, described
 from kanegen.model.expressions import atoms, natural_key, symbol_name
 from kanegen.model.geometry import euler_parameter_groups
 from kanegen.model.places import Place, survey
@@ -403,8 +403,7 @@ class Model(SystemDescription):
 
     def overview(self) -> display.Table:
         """Variables, bodies, constraints and what else the model has, without values."""
-        kinds = ("holonomic", "nonholonomic", "acceleration", "implied")
-        constraints = [(f"{kind} constraint", x) for kind in kinds for x in getattr(self, f"{kind}_constraints")]
+        constraints = [(f"{kind.name} constraint", x) for kind in CONSTRAINT_KINDS for x in getattr(self, kind.field)]
         rows = [
             *((what, _formulas(getattr(self, what))) for what in ("coordinates", "speeds")),
             *(("kinematics", _formula(x, " = 0")) for x in self.kinematics),

@@ -9,7 +9,7 @@ from typing import Any
 
 from sympy.physics.mechanics import Point, RigidBody
 
-from kanegen.model.description import SystemDescription
+from kanegen.model.description import CONSTRAINT_KINDS, SystemDescription
 from kanegen.model.expressions import (
     atoms,
     base_symbol,
@@ -81,17 +81,11 @@ def _motion_is_known(model: SystemDescription) -> Callable[[Any], bool]:
 
 
 def _scalar_places(model: SystemDescription) -> list[Place]:
-    kinds = (
-        ("kinematics", "kinematics", 0),
-        ("holonomic", "holonomic_constraints", 2),
-        ("holonomic", "implied_constraints", 1),
-        ("nonholonomic", "nonholonomic_constraints", 1),
-        ("acceleration", "acceleration_constraints", 0),
-    )
-    places = [
-        Place(kind, f"{field}[{k}]", (expr,), order)
-        for kind, field, order in kinds
-        for k, expr in enumerate(getattr(model, field))
+    places = [Place("kinematics", f"kinematics[{k}]", (expr,)) for k, expr in enumerate(model.kinematics)]
+    places += [
+        Place(kind.level, f"{kind.field}[{k}]", (expr,), kind.differentiations)
+        for kind in CONSTRAINT_KINDS
+        for k, expr in enumerate(getattr(model, kind.field))
     ]
     if model.potential_energy is not None:
         places.append(Place("potential energy", "potential_energy", (model.potential_energy,)))

@@ -37,6 +37,29 @@ class FrozenMapping(Mapping[K, V]):
         return [key for key in self._items if isinstance(key, str)]
 
 
+POSITION, VELOCITY, ACCELERATION = "holonomic", "nonholonomic", "acceleration-level"
+"""The levels of constraints: what their expressions depend on, and how often they are differentiated for a row of J."""
+
+
+@dataclass(frozen=True)
+class ConstraintKind:
+    """A kind of constraints, a field of a description; ``adds_rows`` to J unless its rates follow from other rows."""
+
+    field: str
+    level: str
+    adds_rows: bool
+
+    @property
+    def name(self) -> str:
+        """The name without the word constraints."""
+        return self.field.removesuffix("_constraints")
+
+    @property
+    def differentiations(self) -> int:
+        """How often the derivation differentiates the expressions."""
+        return (ACCELERATION, VELOCITY, POSITION).index(self.level) - (not self.adds_rows)
+
+
 @dataclass(frozen=True)
 class Output:
     """A quantity the user asked for by name.

@@ -88,7 +88,7 @@ def work_precision(
     first = next(iter(named.values()))
     exact = _last(first.integrate(**arguments, **_REFERENCE) if reference is None else reference)
     d = first.description
-    size = len((*d.coordinates, *d.speeds, *d.states))
+    size = len(d.components)
     if exact.shape != (size,):
         raise SolveError(f"reference has {exact.size} values; expected {size}: (q, u), or (q, u, s) with states")
     curves = {}

@@ -17,8 +17,8 @@ KNOWN = (*DEFAULT_FUNCTIONS, *EXTRA_FUNCTIONS)
 class Scope(Enum):
     """What a program contains.
 
-    ``ALL``: all functions of the options. ``FIRST``: for a large model without those that only the user calls, which
-    the solver builds when they are first used. ``LATER``: such functions alone, with those that they evaluate.
+    ``ALL``: all functions of the options. ``FIRST``: for a large model without functions that only users call, which
+    the solver builds when they are first used. ``LATER``: such functions alone, and the functions that they evaluate.
     """
 
     ALL = "all"

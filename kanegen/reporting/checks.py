@@ -10,18 +10,18 @@ from kanegen.errors import VerificationError
 from kanegen.plot import modes
 from kanegen.reporting.figures import figure
 from kanegen.reporting.mathml import table_html
-from kanegen.reporting.subject import Subject
+from kanegen.reporting.reported import Reported
 from kanegen.verification import Report, verify
 
 
-def equilibrium(subject: Subject) -> Iterator[str]:
+def equilibrium(reported: Reported) -> Iterator[str]:
     """The equilibrium near the start, its stability and its eigenvalues."""
-    solver, start = subject.solver, subject.start
+    solver, start = reported.solver, reported.start
     d = solver.description
     if start is None:
         found = solver.equilibrium()
     else:
-        control = None if subject.motion is None else subject.motion.control
+        control = None if reported.motion is None else reported.motion.control
         owned = {*(() if control is None else control.names), *d.input_names(tuple(d.laws))}
         given = {} if start["r"] is None else dict(zip(d.inputs, start["r"], strict=True))
         r = {name: float(value) for name, value in given.items() if name not in owned}
@@ -36,15 +36,15 @@ def equilibrium(subject: Subject) -> Iterator[str]:
     yield figure(lambda drawn: modes(found, ax=drawn), "eigenvalues in the complex plane", panel=3.4)
 
 
-def verification(subject: Subject) -> Iterator[str] | None:
+def verification(reported: Reported) -> Iterator[str] | None:
     """The checks of the equations and of the compiled code; None if they are not wanted."""
-    return _verification(subject) if subject.verify else None
+    return _verification(reported) if reported.verify else None
 
 
-def _verification(subject: Subject) -> Iterator[str]:
-    form = subject.solver.description.form if subject.has_solver else "auto"
+def _verification(reported: Reported) -> Iterator[str]:
+    form = reported.solver.description.form if reported.has_solver else "auto"
     try:
-        report = verify(subject.model, form=form, start=subject.start, backend=subject.backend)
+        report = verify(reported.model, form=form, start=reported.start, backend=reported.backend)
     except VerificationError as error:
         if not isinstance(error.report, Report):
             raise

@@ -19,15 +19,15 @@ from kanegen.pipeline import generate
 from kanegen.program.catalogue import CATALOGUE
 from kanegen.program.options import BuildOptions
 from kanegen.reporting.mathml import mathml, table_html
-from kanegen.reporting.subject import Subject
+from kanegen.reporting.reported import Reported
 
 MOST_FORMULAS: Final = 400
 """Named subexpressions and entries of a large quantity; of more, their number is given."""
 
 
-def description(subject: Subject) -> Iterator[str]:
+def description(reported: Reported) -> Iterator[str]:
     """What the model contains, parameters with their values, and the start."""
-    model = subject.model
+    model = reported.model
     counts = (
         (len(model.coordinates), "coordinates"),
         (len(model.speeds), "speeds"),
@@ -39,16 +39,16 @@ def description(subject: Subject) -> Iterator[str]:
     )
     yield f"<p>Numbers of {', '.join(f'{what}: {count}' for count, what in counts if count)}.</p>"
     yield table_html(model.overview())
-    if subject.parameters:
-        yield _values("Parameters", subject.parameters, model)
-    start = _start(subject)
+    if reported.parameters:
+        yield _values("Parameters", reported.parameters, model)
+    start = _start(reported)
     if start:
         yield _values("Start", start, model)
 
 
-def _start(subject: Subject) -> Mapping[Any, float | None]:
+def _start(reported: Reported) -> Mapping[Any, float | None]:
     """Values by symbol at the start of the motion, or in ``initial`` of the model."""
-    model, start = subject.model, subject.start
+    model, start = reported.model, reported.start
     if start is None:
         return model.initial
     groups = ((model.coordinates, "q"), (model.speeds, "u"), (tuple(model.states), "s"))
@@ -78,17 +78,17 @@ def shown_quantities(model: Model) -> tuple[str, ...]:
     return (*default_quantities(model), *(("T", "V") if model.constraints else ()))
 
 
-def formulas(subject: Subject) -> Iterator[str]:
+def formulas(reported: Reported) -> Iterator[str]:
     """Each quantity as a formula, of large ones also the entries with their common subexpressions."""
-    model = subject.model
+    model = reported.model
     left = "M" if model.is_accelerated else "Q"
     system = [rf"{left} \dot{{u}} = P", rf"{left} \dot{{u}} = P + J^{{T}} \lambda, \quad J \dot{{u}} = b"]
     yield f"<p>The equations of motion are {mathml(system[bool(model.constraints)])}"
     yield r", or, without the multipliers, " + mathml(r"T \dot{u} = V") + ".</p>" if model.constraints else ".</p>"
-    for name in shown_quantities(subject.model):
+    for name in shown_quantities(reported.model):
         yield f"<h3>{escape(name)}: {escape(_summary(name))}</h3>"
         try:
-            quantity = getattr(subject.equations, name)
+            quantity = getattr(reported.equations, name)
         except BuildError as error:
             yield f'<p class="missing">{escape(str(error))}</p>'
             continue
@@ -119,36 +119,37 @@ def _large(quantity: Any) -> Iterator[str]:
     yield "</details>"
 
 
-def counts(subject: Subject) -> Iterator[str]:
+def counts(reported: Reported) -> Iterator[str]:
     """Shapes and operations of the quantities, and of the compiled functions if there is a solver already."""
     rows = []
-    for name in shown_quantities(subject.model):
+    for name in shown_quantities(reported.model):
         try:
-            rows.append(size_row(getattr(subject.equations, name)))
+            rows.append(size_row(getattr(reported.equations, name)))
         except BuildError:
             continue
     headings = ("quantity", "shape", "operations")
     yield table_html(Table("Quantities, each by itself", headings, tuple(rows), right=("operations",)))
-    if subject.has_solver:
-        d = subject.solver.description
+    if reported.has_solver:
+        d = reported.solver.description
         compiled = tuple((name, str(entry.operations)) for name, entry in d.functions.items())
         title = f"Compiled functions ({d.form} form)"
         yield table_html(Table(title, ("function", "operations"), compiled, right=("operations",)))
 
 
-def forms(subject: Subject) -> Iterator[str]:
+def forms(reported: Reported) -> Iterator[str]:
     """Every form of the equations: what it solves, and its operations, or why it does not apply."""
     rows, notes = [], []
     for name, form in FORMS.items():
         try:
-            operations = str(_operations(subject.equations, name))
+            operations = str(_operations(reported.equations, name))
         except BuildError as error:
             operations = "-"
             notes.append(str(error))
         rows.append((name, form.summary, operations))
-    chosen = generate(subject.equations, BuildOptions.of("auto", ("rhs",))).description.form
+    chosen = generate(reported.equations, BuildOptions.of("auto", ("rhs",))).description.form
     first = f'form="auto" selects {chosen}'
-    first += f"; the motion was integrated in the form {subject.solver.description.form}" if subject.has_solver else ""
+    if reported.has_solver:
+        first += f"; the motion was integrated in the form {reported.solver.description.form}"
     headings = ("form", "what is solved", "operations")
     title = "Operations of the right-hand side, with its linear solve"
     yield table_html(Table(title, headings, tuple(rows), right=("operations",), notes=(first, *notes)))

@@ -12,7 +12,7 @@ from kanegen.plot import drift as plot_drift
 from kanegen.plot.drift import drift_of
 from kanegen.reporting.figures import figure
 from kanegen.reporting.mathml import table_html
-from kanegen.reporting.subject import Subject
+from kanegen.reporting.reported import Reported
 from kanegen.solve.solution.curves import GROUPS, Curve, Curves
 from kanegen.solve.solution.overview import event_table, run_table
 
@@ -20,9 +20,9 @@ FORCES: Final = ("multipliers", "contact forces", "reactions")
 """The groups of variables that are forces of constraints."""
 
 
-def motion(subject: Subject) -> Iterator[str]:
+def motion(reported: Reported) -> Iterator[str]:
     """How the run ended, and the variables over time."""
-    solution = subject.solution
+    solution = reported.solution
     yield table_html(run_table(solution))
     curves = Curves(solution)
     groups = [name for name, make in GROUPS.items() if name not in FORCES and make(curves)]
@@ -30,16 +30,16 @@ def motion(subject: Subject) -> Iterator[str]:
         yield figure(lambda drawn: solution.plot(*groups, ax=drawn), f"{', '.join(groups)} over time")
 
 
-def animation(subject: Subject) -> Iterator[str]:
+def animation(reported: Reported) -> Iterator[str]:
     """The page of the animation in a frame."""
-    page = subject.solution.animate(model=subject.model)
+    page = reported.solution.animate(model=reported.model)
     yield f'<div class="frame">{page._repr_html_()}</div>'
     yield '<p class="paper">The motion in 3-D is shown on the screen only.</p>'
 
 
-def energy(subject: Subject) -> Iterator[str]:
+def energy(reported: Reported) -> Iterator[str]:
     """The largest errors, and the errors over time."""
-    solution = subject.solution
+    solution = reported.solution
     rows = [(title, f"{values.max():.3e}", f"{values[-1]:.3e}") for title, values in drift_of(solution).items()]
     caption = "residuals of the constraints and change of the energy"
     drawn = figure(lambda drawn: plot_drift(solution, ax=drawn), caption)
@@ -54,16 +54,16 @@ def energy(subject: Subject) -> Iterator[str]:
     yield drawn
 
 
-def forces(subject: Subject) -> Iterator[str] | None:
+def forces(reported: Reported) -> Iterator[str] | None:
     """Multipliers, forces of contacts and reactions over time; None for a model without them."""
-    model = subject.model
+    model = reported.model
     if not (model.constraints or model.resolved_contacts or model.reactions):
         return None
-    return _forces(subject)
+    return _forces(reported)
 
 
-def _forces(subject: Subject) -> Iterator[str]:
-    solution = subject.solution
+def _forces(reported: Reported) -> Iterator[str]:
+    solution = reported.solution
     curves = Curves(solution)
     groups = {name: GROUPS[name](curves) for name in FORCES}
     groups = {name: found for name, found in groups.items() if found}
@@ -86,13 +86,13 @@ def _largest(name: str, curves: Sequence[Curve]) -> Table:
     return Table.of(name.capitalize(), headings, rows, right=headings[1:])
 
 
-def events(subject: Subject) -> Iterator[str] | None:
+def events(reported: Reported) -> Iterator[str] | None:
     """The events in order; None for a model without contacts and events."""
-    if not (subject.model.resolved_contacts or subject.model.events):
+    if not (reported.model.resolved_contacts or reported.model.events):
         return None
-    return _events(subject)
+    return _events(reported)
 
 
-def _events(subject: Subject) -> Iterator[str]:
-    solution = subject.solution
+def _events(reported: Reported) -> Iterator[str]:
+    solution = reported.solution
     yield table_html(event_table(solution.events)) if solution.events else "<p>There were no events.</p>"

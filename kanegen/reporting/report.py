@@ -42,15 +42,15 @@ def report(subject: Any, *, model: Any = None, verify: bool = True, backend: str
         (``pip install 'kanegen[report]'``).
     """
     # The sections are imported here, so that kanegen is imported without them.
+    from kanegen.reporting.reported import Reported
     from kanegen.reporting.sections import report_page
-    from kanegen.reporting.subject import Subject
 
     if not isinstance(verify, bool):
         raise SolveError(f"verify is {brief(verify)}; expected True or False")
     if isinstance(subject, Model):
         return report_page(
-            Subject(subject, None, "the report was made of a model, without a solution", verify, backend)
+            Reported(subject, None, "the report was made of a model, without a solution", verify, backend)
         )
     if not isinstance(subject, Solution):
         raise SolveError(f"subject is {brief(subject)}; expected a kanegen.Solution or a kanegen.Model")
-    return report_page(Subject(model_of(subject, model), subject, "", verify, backend))
+    return report_page(Reported(model_of(subject, model), subject, "", verify, backend))

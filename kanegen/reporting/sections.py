@@ -12,11 +12,11 @@ from kanegen.errors import KanegenError
 from kanegen.pages import Page
 from kanegen.progress import activity
 from kanegen.reporting import checks, equations, motion
-from kanegen.reporting.subject import Subject
+from kanegen.reporting.reported import Reported
 from kanegen.resources import template_folder
 from kanegen.solve.solution.tables import require
 
-SECTIONS: Final[Mapping[str, Callable[[Subject], Iterator[str] | None]]] = {
+SECTIONS: Final[Mapping[str, Callable[[Reported], Iterator[str] | None]]] = {
     "Description": equations.description,
     "Motion in 3-D": motion.animation,
     "Motion": motion.motion,
@@ -35,7 +35,7 @@ INLINE_HEIGHT: Final = 800
 """Height of a report in a notebook, pixels."""
 
 PACKAGES: Final = ("latex2mathml", "matplotlib", "k3d")
-"""What a report needs besides the dependencies of kanegen."""
+"""Packages of a report that kanegen itself does not use."""
 
 
 @dataclass(frozen=True)
@@ -54,27 +54,28 @@ def require_packages() -> None:
         require(package, "a report", "report")
 
 
-def report_page(subject: Subject) -> Page:
-    """The page about a subject."""
+def report_page(reported: Reported) -> Page:
+    """The page of a report."""
     from jinja2 import Environment, StrictUndefined
 
     require_packages()
-    sections = [section for title, make in SECTIONS.items() if (section := _section(title, make, subject))]
+    made = [_section(title, make, reported) for title, make in SECTIONS.items()]
+    sections = [section for section in made if section is not None]
     template = Environment(undefined=StrictUndefined, autoescape=False, trim_blocks=True).from_string(
         template_folder().joinpath("report/report.html.jinja").read_text(encoding="utf-8")
     )
-    title = subject.model.name
+    title = reported.model.name
     text = template.render(title=escape(title), version=__version__, sections=sections)
     notices = tuple(f"{section.title}: {section.missing}" for section in sections if section.missing)
     return Page(title, text, notices, INLINE_HEIGHT)
 
 
-def _section(title: str, make: Callable[[Subject], Iterator[str] | None], subject: Subject) -> Section | None:
+def _section(title: str, make: Callable[[Reported], Iterator[str] | None], reported: Reported) -> Section | None:
     """A section; None where it does not apply to the model."""
     name = title.lower().replace(" ", "-")
     try:
         with activity(f"report: {title}"):
-            parts = make(subject)
+            parts = make(reported)
             return None if parts is None else Section(name, title, "\n".join(parts))
     except KanegenError as error:
         return Section(name, title, f'<p class="missing">{escape(str(error))}</p>', str(error))

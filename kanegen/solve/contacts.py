@@ -209,9 +209,9 @@ class Contacting(Evaluation):
         home = functions.having(*needed)
         r = functions.with_states(home.with_laws(needed, t, q, u, r, s), s)
         before = self.momentum(t, q, u, r)  # checks the arguments
-        generalized = self._generalized(t, q, u, impulses, r)
+        generalized = _generalized(self, t, q, u, impulses, r)
         home.require(needed)
-        inputs, rows = home.inputs(r, needed), self._independent_rows(t, q, u, r)
+        inputs, rows = home.inputs(r, needed), _independent_rows(self, t, q, u, r)
         if len(rows) == len(description.speeds):
             raise SolveError(_locked(description, t))
         state = home.prepared, float(t), q, u, inputs
@@ -219,13 +219,13 @@ class Contacting(Evaluation):
         if status < 0 or not np.isfinite(after).all():
             raise SolveError(_failed(description, status, t))
         if description.mass != "Q":
-            self._require_same_mass(t, q, u, after, r)
+            _require_same_mass(self, t, q, u, after, r)
         multipliers = np.zeros(len(constraints.rows))
         multipliers[rows] = independent
         contact_impulses = np.zeros(len(description.contacts.rows))
         if functions.module.CONTACTS:
             check_contact_values(functions, t, q, u, r)
-            after, contact_impulses, more = self._with_contacts(t, q, u, after, inputs, rows)
+            after, contact_impulses, more = _with_contacts(self, t, q, u, after, inputs, rows)
             multipliers[rows] += more
         momentum = self.momentum(t, q, after, r)
         return Impulse(
@@ -234,71 +234,76 @@ class Contacting(Evaluation):
             multipliers=multipliers,
             momentum_before=before,
             momentum_after=momentum,
-            reduced_momentum_before=self._reduced(t, q, u, r, before),
-            reduced_momentum_after=self._reduced(t, q, after, r, momentum),
+            reduced_momentum_before=_reduced(self, t, q, u, r, before),
+            reduced_momentum_after=_reduced(self, t, q, after, r, momentum),
             contact_impulses=contact_impulses,
             speeds=description.speeds,
             contacts=description.contacts.rows,
         )
 
-    def _require_same_mass(self, t: float, q: Any, u: Any, after: Array, r: Any) -> None:
-        """Raise `SolveError` if M changes with the speeds: the jump would then depend on how the impulse acts."""
-        before, changed = (self._value(self.description.mass, t, q, speeds, r) for speeds in (u, after))
-        if np.abs(changed - before).max() > 1e-12 * np.abs(before).max():
-            raise SolveError(
-                f"the speeds after an impulse are undetermined at t = {t!r} s: the factors of accelerations in the "
-                "loads depend on speeds, which the impulse changes; make them functions of t, q, parameters and inputs"
-            )
 
-    def _with_contacts(
-        self, t: float, q: Any, before: Any, after: Array, inputs: Array, rows: list[int]
-    ) -> tuple[Array, Array, Array]:
-        """Speeds after the reaction of the contacts, their impulses, additions to the multipliers of ``rows``."""
-        functions, module, layout = self._functions, self._functions.module, self.description.input_layout
-        mass = self.description.mass
-        state = functions.prepared, float(t), q, before
-        status, failure, final, impulses = module.contacts_after_impulse(*state, after, inputs)
-        if status < 0:
-            raise SolveError(contact_failure(module, status, failure, t))
-        if not rows:
-            return final, impulses, np.empty(0)
-        r = inputs[: len(layout.inputs)]
-        r_open, r_contact = layout.array(r), layout.array(r, multipliers=impulses)
-        # P is affine in the multipliers of the contacts.
-        contact_part = self.P(t, q, final, r_contact) - self.P(t, q, final, r_open)
-        constraint_part = self._value(mass, t, q, final, r_open) @ (final - after) - contact_part
-        more, *_ = np.linalg.lstsq(self.J(t, q, final, r_open)[rows].T, constraint_part, rcond=None)
-        return final, impulses, more
+def _require_same_mass(solver: Contacting, t: float, q: Any, u: Any, after: Array, r: Any) -> None:
+    """Raise `SolveError` if M changes with the speeds: the jump would then depend on how the impulse acts."""
+    before, changed = (solver._value(solver.description.mass, t, q, speeds, r) for speeds in (u, after))
+    if np.abs(changed - before).max() > 1e-12 * np.abs(before).max():
+        raise SolveError(
+            f"the speeds after an impulse are undetermined at t = {t!r} s: the factors of accelerations in the "
+            "loads depend on speeds, which the impulse changes; make them functions of t, q, parameters and inputs"
+        )
 
-    def _independent_rows(self, t: float, q: Any, u: Any, r: Any) -> list[int]:
-        """Indices of the independent constraints: all, except in models whose constraints are redundant everywhere."""
-        rows = range(len(self.description.constraints.rows))
-        if not rows or self.description.dependent:
-            return list(rows)
-        return list(independent_rows(self.J(t, q, u, r)))
 
-    def _generalized(self, t: float, q: Any, u: Any, impulses: Any, r: Any) -> Array:
-        """Generalized impulses (n_u,) from the argument ``impulses``."""
-        known = self.description.impulses
-        if isinstance(impulses, str):
-            impulses = {impulses: 1.0}
-        if isinstance(impulses, Mapping):
-            factors = {k: number(x, f"impulse {k}") for k, x in by_name(impulses, known, "impulse").items()}
-            if not factors:
-                raise SolveError("impulses is an empty mapping: name the impulses that act")
-            rows = self._value("impulses", t, q, u, r)
-            return sum((x * rows[known.index(k)] for k, x in factors.items()), np.zeros(len(self.description.speeds)))
-        return _vector(impulses, self.description.speeds)
+def _with_contacts(
+    solver: Contacting, t: float, q: Any, before: Any, after: Array, inputs: Array, rows: list[int]
+) -> tuple[Array, Array, Array]:
+    """Speeds after the reaction of the contacts, their impulses, additions to the multipliers of ``rows``."""
+    functions, module, layout = solver._functions, solver._functions.module, solver.description.input_layout
+    mass = solver.description.mass
+    state = functions.prepared, float(t), q, before
+    status, failure, final, impulses = module.contacts_after_impulse(*state, after, inputs)
+    if status < 0:
+        raise SolveError(contact_failure(module, status, failure, t))
+    if not rows:
+        return final, impulses, np.empty(0)
+    r = inputs[: len(layout.inputs)]
+    r_open, r_contact = layout.array(r), layout.array(r, multipliers=impulses)
+    # P is affine in the multipliers of the contacts.
+    contact_part = solver.P(t, q, final, r_contact) - solver.P(t, q, final, r_open)
+    constraint_part = solver._value(mass, t, q, final, r_open) @ (final - after) - contact_part
+    more, *_ = np.linalg.lstsq(solver.J(t, q, final, r_open)[rows].T, constraint_part, rcond=None)
+    return final, impulses, more
 
-    def _reduced(self, t: float, q: Any, u: Any, r: Any, momentum: Array) -> Array | None:
-        """``A2 mom = mom_I + A^T mom_D``."""
-        description = self.description
-        if not description.dependent:
-            return momentum.copy() if description.independent else None
-        if description.independent and self._functions.problem("A") is not None:
-            return None
-        A: Array = self.A(t, q, u, r)
-        return momentum[list(description.independent)] + A.T @ momentum[list(description.dependent)]
+
+def _independent_rows(solver: Contacting, t: float, q: Any, u: Any, r: Any) -> list[int]:
+    """Indices of the independent constraints: all, except in models whose constraints are redundant everywhere."""
+    rows = range(len(solver.description.constraints.rows))
+    if not rows or solver.description.dependent:
+        return list(rows)
+    return list(independent_rows(solver.J(t, q, u, r)))
+
+
+def _generalized(solver: Contacting, t: float, q: Any, u: Any, impulses: Any, r: Any) -> Array:
+    """Generalized impulses (n_u,) from the argument ``impulses``."""
+    known = solver.description.impulses
+    if isinstance(impulses, str):
+        impulses = {impulses: 1.0}
+    if isinstance(impulses, Mapping):
+        factors = {k: number(x, f"impulse {k}") for k, x in by_name(impulses, known, "impulse").items()}
+        if not factors:
+            raise SolveError("impulses is an empty mapping: name the impulses that act")
+        rows = solver._value("impulses", t, q, u, r)
+        return sum((x * rows[known.index(k)] for k, x in factors.items()), np.zeros(len(solver.description.speeds)))
+    return _vector(impulses, solver.description.speeds)
+
+
+def _reduced(solver: Contacting, t: float, q: Any, u: Any, r: Any, momentum: Array) -> Array | None:
+    """``A2 mom = mom_I + A^T mom_D``."""
+    description = solver.description
+    if not description.dependent:
+        return momentum.copy() if description.independent else None
+    if description.independent and solver._functions.problem("A") is not None:
+        return None
+    A: Array = solver.A(t, q, u, r)
+    return momentum[list(description.independent)] + A.T @ momentum[list(description.dependent)]
 
 
 def contacts_at(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any, atol: Any = None) -> Contacts:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.codegen.description import Description
+from kanegen.codegen.description import GROUPS, Description
 from kanegen.errors import SolveError, brief, warn_user
 from kanegen.model import Baumgarte, Projection
 from kanegen.model.checks.symbols import surplus_message
@@ -213,8 +213,7 @@ class Variables(NamedTuple):
     @classmethod
     def of(cls, d: Description, suffix: str = "") -> tuple[Variables, Variables, Variables]:
         """The coordinates, speeds and states of a model; the names of the arguments end with ``suffix``."""
-        kinds = (("q", "coordinate", d.coordinates), ("u", "speed", d.speeds), ("s", "state", d.states))
-        q, u, s = (cls(letter + suffix, kind, names, d.name) for letter, kind, names in kinds)
+        q, u, s = (cls(letter + suffix, GROUPS[letter], d.names[letter], d.name) for letter in "qus")
         return q, u, s
 
     def read(self, given: Any) -> dict[str, float]:
@@ -334,7 +333,7 @@ TIME = "t"
 
 def initial_values(given: Mapping[Any, Any], description: Description) -> dict[str, float]:
     """The values of the start by name. Raises `SolveError` for unknown names and values that are not finite."""
-    names = (*description.coordinates, *description.speeds, *description.states)
+    names = description.components
     named = by_name(given, names if TIME in names else (*names, TIME), "coordinate, speed or state")
     return {name: number(value, f"the initial value of {name}") for name, value in named.items()}
 
@@ -360,7 +359,7 @@ def form_values(
 
 def initial_time(d: Description, initial: Mapping[str, float]) -> float | None:
     """The time of the start; a variable of the name ``t`` is not the time."""
-    return None if TIME in (*d.coordinates, *d.speeds, *d.states) else initial.get(TIME)
+    return None if TIME in d.components else initial.get(TIME)
 
 
 def time_or_start(t: Any, d: Description, initial: Mapping[str, float]) -> float:

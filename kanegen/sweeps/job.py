@@ -1,4 +1,4 @@
-"""What a worker needs to know of a sweep: solver and task, sent once to each process, without the C sources.
+"""The solver and the task of a sweep, which are sent once to each worker, without the C sources.
 
 The sources of a model are long, and most workers have them: in the jobs that they opened, or in the cache of their host
 (``KANEGEN_CACHE_DIR``). A pickle therefore contains their digests in their place. A worker that does not know the
@@ -90,7 +90,7 @@ class ReceivedJob:
         return ReceivedJob, (self._digest, self._packed, self._version)
 
     def open(self, sources: bytes | None = None) -> Job:
-        """The job, with the sources of this host or those that are given.
+        """The job, with the given sources or those of this host.
 
         Raises `SourcesMissingError`, and `BuildError` if the model cannot be compiled or loaded here.
         """

@@ -17,7 +17,7 @@ STATUS, ERROR = "status", "error"
 
 
 def stored_names(design: Design, reserved: Iterable[str]) -> dict[str, str]:
-    """The names of the variables of a design: its own, or with the ending ``_design`` those that results have."""
+    """The names of the variables of a design: its own, with the ending ``_design`` where a result has the same name."""
     taken = {MEMBER, STATUS, ERROR, *reserved}
     return {name: f"{name}_design" if name in taken else name for name in design}
 

@@ -244,7 +244,7 @@ class _Run:
             self._keep(chunk, answer)
 
     def _lose(self, chunk: int, reason: str, broken: bool) -> None:
-        """Note a chunk without results. With ``broken`` no others are submitted; those that run can still finish."""
+        """Note a chunk without results. With ``broken`` no others are submitted; running ones can still finish."""
         self.lost[chunk] = reason
         self.broken |= broken
 

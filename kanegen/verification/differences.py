@@ -13,13 +13,14 @@ import sympy
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.derivation import views
-from kanegen.derivation.constraints import ACCELERATION, POSITION, Row
+from kanegen.derivation.constraints import Row
 from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.derivation.states import Numbers, State, kept_positions, numbers
 from kanegen.errors import SolveError
 from kanegen.graph import Node, evaluate, gradient, numpy_context
 from kanegen.model.expressions import atoms
 from kanegen.model.inputs import FORCES, MULTIPLIER
+from kanegen.model.records import ACCELERATION, POSITION
 from kanegen.verification.compiled import Compiled
 from kanegen.verification.report import NotApplicableError, Worst
 from kanegen.verification.subject import STEP, Motion, Subject, kkt, slopes

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from kanegen.derivation.constraints import ACCELERATION, POSITION, VELOCITY
 from kanegen.derivation.states import Numbers, State, numbers
 from kanegen.graph import Node
+from kanegen.model.records import ACCELERATION, POSITION, VELOCITY
 from kanegen.verification.report import NotApplicableError, Worst
 from kanegen.verification.subject import STEP, Subject
 
@@ -24,22 +23,13 @@ def described(subject: Subject, worst: Worst) -> str:
     if not model.constraints:
         raise NotApplicableError("the model has no constraints")
     rows = {(row.kind, row.label): row.J for row in subject.equations.constraints.rows}
-    for kind, expression in _constraints(model):
+    for kind, expression in [(level, x) for level in _ARGUMENTS for x in model.constraints_on(level)]:
         (residual,) = system.settled([system.lower(expression)])
         J = rows.get((kind, str(expression)), [system.graph.zero] * subject.n_u)
         for state in subject.states:
             actual, terms = _differences(subject, state, kind, residual)
             worst.compare(f"the row of {expression}", state, subject.evaluate(J, state), actual, terms)
     return "J against differences of the constraints that the description lists"
-
-
-def _constraints(model: Any) -> Iterator[tuple[str, Any]]:
-    for kind, expressions in (
-        (POSITION, model.holonomic_constraints),
-        (VELOCITY, model.nonholonomic_constraints),
-        (ACCELERATION, model.acceleration_constraints),
-    ):
-        yield from ((kind, expression) for expression in expressions)
 
 
 def _differences(subject: Subject, state: State, kind: str, residual: Node) -> tuple[Numbers, Numbers]:

@@ -1,4 +1,4 @@
-"""Shapes as meshes with a place: those of the user, and those that follow from the inertia of a rigid body."""
+"""Shapes as meshes with a place: shapes of the user, and shapes from the inertia of a rigid body."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def drawn(shape: shapes.Shape, point: Any, frame: Any, values: Mapping[Any, floa
         assert value is not None  # the model has checked the symbols
         return value
 
-    own = shape.color, shape.opacity
     if isinstance(shape, shapes.Link):
-        return Bar(shape.start, shape.end, None if shape.radius is None else number(shape.radius), *own)
+        radius = None if shape.radius is None else number(shape.radius)
+        return Bar(shape.start, shape.end, radius, shape.color, shape.opacity)
     mesh, scale = _sized(shape, number)
     axis = shapes.AXES[shape.axis] if isinstance(shape.axis, str) else shape.axis
     offset = [number(x) for x in shape.offset]
     local = placed(scale, from_axis(np.array([number(x) for x in axis])), offset)
-    return Solid(mesh, local, point if shape.at is None else shape.at, frame, *own)
+    return Solid(mesh, local, point if shape.at is None else shape.at, frame, shape.color, shape.opacity)
 
 
 def _sized(shape: shapes.Shape, number: Callable[[Any], float]) -> tuple[Triangles, Any]:

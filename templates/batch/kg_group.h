@@ -41,13 +41,15 @@ typedef struct {
 typedef struct kg_statistics kg_statistics;
 #define KG_ODE_H
 
+#define KG_LANES_OF(name) kg_lanes name;
+
 /* The motions on the lanes of a thread. The first fields are those of a stepper, in the meaning of kg_step_control.h, which
  * is instantiated for lanes, too; a mask has a number in each lane. */
 typedef struct kg_group {
   kg_ode ode;
   struct {
     kg_lanes *rtol, *atol;
-    kg_lanes max_step;
+    KG_STEP_SIZES(KG_LANES_OF)
   } options;
   kg_statistics *statistics; /* there are none */
   struct {

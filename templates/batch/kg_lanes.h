@@ -63,10 +63,12 @@ typedef long long kg_mask __attribute__((vector_size(8 * KG_LANES))); /* of a la
 #undef KG_CALL
 #define KG_REAL_DEFINED
 #define kg_real kg_lanes
-typedef struct {
-  KG_POINT_FIELDS
-} kg_lanes_point;
 typedef kg_point kg_scalar_point;
+/* The fields of kg_point. */
+typedef struct {
+  kg_lanes t;
+  const kg_lanes *q, *u, *s, *r, *forces, *free;
+} kg_lanes_point;
 #define kg_point kg_lanes_point
 #define KG_C(x) ((kg_lanes)KG_SAME(x))
 #define KG_SPREAD(x) ((kg_lanes){0} + (double)(x))

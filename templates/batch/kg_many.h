@@ -248,7 +248,9 @@ KG_EXPORT void kg_many_begin(kg_many *m, double *memory) {
     g->options.rtol[i] = KG_SPREAD(m->options.rtol[i]);
     g->options.atol[i] = KG_SPREAD(m->options.atol[i]);
   }
-  g->options.max_step = KG_SPREAD(m->options.max_step);
+#define KG_SPREAD_OPTION(name) g->options.name = KG_SPREAD(m->options.name);
+  KG_STEP_SIZES(KG_SPREAD_OPTION)
+#undef KG_SPREAD_OPTION
   g->method.estimates = KG_ESTIMATES;
   g->method.order = KG_C(KG_ORDER);
   g->method.beta = KG_C(KG_BETA);

@@ -1,36 +1,7 @@
 # Assembly along a path of some coordinates and outputs: positions, speeds and accelerations of all coordinates.
 
 cdef extern from "module_runtime.h" nogil:
-    ctypedef struct kg_assembly:
-        int n_q
-        int n_u
-        int n_w
-        const kg_function *kinematics
-        const kg_function *position
-        const kg_function *displacements
-        const kg_function *velocity
-        const kg_function *bias
-        int n_velocity
-        int linear
-        int n_coordinates
-        const int *coordinates
-        int n_outputs
-        const kg_function **outputs
-        const int *angles
-    ctypedef struct kg_assembly_work_arrays:
-        pass
-    ctypedef struct kg_assembly_time:
-        const kg_assembly *a
-        kg_assembly_work_arrays *w
-        const double *p
-        const double *target
-        kg_point at
-    ctypedef struct kg_assembly_state:
-        double *q
-        double *qdot
-        double *qddot
-        double *u
-        double *udot
+{{ structs(("kg_assembly", "kg_assembly_work_arrays", "kg_assembly_time", "kg_assembly_state"), known=("kg_function", "kg_point")) }}
     size_t kg_module_assembly_place(const kg_assembly *, double *, kg_assembly_work_arrays *)
     int kg_module_assembly_prescribed(const kg_assembly *)
     int kg_module_assembly_first(const kg_assembly_time *, double *, int *)

@@ -3,28 +3,7 @@
 cdef extern from "module_runtime.h" nogil:
     enum:
         KG_INCONSISTENT
-    ctypedef struct kg_manifold:
-        int n_q
-        int n_u
-        const kg_function *position
-        const kg_function *velocity
-        const kg_function *displacements
-        const kg_function *mass
-        const int *angles
-    ctypedef struct kg_integrals:
-        int n
-        const kg_function **functions
-        long long left
-        double drift
-    ctypedef struct kg_projection:
-        kg_manifold manifold
-        kg_integrals integrals
-        double tolerance
-        long long every
-        int any_rank
-        const double *p
-        double *work
-        long long moved
+{{ structs(("kg_manifold", "kg_integrals", "kg_projection"), known=("kg_function",)) }}
     size_t kg_module_consistent_work(const kg_manifold *)
     int kg_module_make_consistent(const kg_manifold *, const kg_point *, double *, double *, const double *,
                                   const int *, double, double *, int *)

@@ -4,21 +4,7 @@ cdef extern from "module_runtime.h" nogil:
     enum:
         KG_NO_MODE
         KG_SEVERAL_MODES
-    ctypedef struct kg_contact_sections:
-        const double *value
-        const double *rate
-    ctypedef struct kg_mode_search:
-        const int *conflict
-        int friction
-    ctypedef struct kg_contacts:
-        kg_mode_search search
-        int at_impact
-        int culprit
-        int prefer_present
-        int *mode
-        double *direction
-        const double *multipliers "lambda"
-        kg_contact_sections s
+{{ structs(("kg_contact_sections", "kg_mode_search", "kg_contacts"), known=("kg_function", "kg_model")) }}
     size_t kg_module_contacts_work(const kg_model *)
     int kg_module_contacts_integers(const kg_model *)
     int kg_module_contacts_start(kg_contacts *, const kg_model *, const double *, int *, double *)
@@ -124,6 +110,6 @@ def contacts(prepared, t, q, u, r, atol=None):
     if status >= 0:
         status = kg_module_contacts_rhs(&c, &at, _data(qdot), _data(udot))
     rows = (
-        _copied(c.s.value, MODEL.n_rows), _copied(c.s.rate, MODEL.n_rows), _copied(c.multipliers, MODEL.n_rows)
+        _copied(c.s.value, MODEL.n_rows), _copied(c.s.rate, MODEL.n_rows), _copied(c.lambda_, MODEL.n_rows)
     )
     return status, (c.culprit, _conflict(&c, status)) if status < 0 else None, modes[:MODEL.n_contacts], *rows, qdot, udot

@@ -1,29 +1,7 @@
 # Runs of models with contacts and events (kg_hybrid.h): memory, callbacks and records of events and phases.
 
 cdef extern from "module_runtime.h" nogil:
-    ctypedef struct kg_record:
-        int kind
-        int index
-        double t
-        const double *y_before
-        const double *y_after
-        const double *impulse
-    ctypedef struct kg_hybrid:
-        const kg_model *model
-        const double *p
-        kg_stepper *stepper
-        kg_ode plain
-        double *r
-        const double *free
-        int (*inputs)(void *, const kg_point *, double *) noexcept nogil
-        int (*accept)(void *, int) noexcept nogil
-        int (*record)(void *, const kg_record *) noexcept nogil
-        void *host
-        const int *watched
-        const kg_impulse_rows *bilateral
-        kg_contacts contacts
-        int culprit
-        int culprit_event
+{{ structs(("kg_record", "kg_hybrid"), known=("kg_point", "kg_function", "kg_model", "kg_stepper", "kg_ode", "kg_impulse_rows", "kg_contacts")) }}
     size_t kg_module_hybrid_memory(kg_hybrid *)
     int kg_module_hybrid_open(kg_hybrid *, void *)
     int kg_module_hybrid_start(kg_run *, kg_hybrid *, const kg_stepper_options *, double *, double *)

@@ -1,13 +1,7 @@
 # Speeds after impulses that act at one instant.
 
 cdef extern from "module_runtime.h" nogil:
-    ctypedef struct kg_impulse_rows:
-        int n_u
-        int n_c
-        const int *rows
-        const kg_function *mass
-        const kg_function *jacobian
-        const kg_function *velocity
+{{ structs(("kg_impulse_rows",), known=("kg_function",)) }}
     size_t kg_module_impulse_work(const kg_impulse_rows *)
     int kg_module_impulse(const kg_impulse_rows *, const kg_point *, double *, const double *, const double *, double *,
                           double *)

@@ -1,23 +1,7 @@
 # Inverse dynamics along a path: controls, multipliers and functions of them, at many times in one call.
 
 cdef extern from "module_runtime.h" nogil:
-    ctypedef struct kg_inverse:
-        int n_q
-        int n_u
-        const kg_function *kinematics
-        const kg_function *mass
-        const kg_function *forces
-        const kg_function *controls
-        const kg_function *jacobian
-        const kg_function *bias
-        const int *slots
-    ctypedef struct kg_inverse_result:
-        double *tau
-        double *multipliers "lambda"
-        double *residual
-        double *violation
-        double *slip
-        int rank
+{{ structs(("kg_inverse", "kg_inverse_result"), known=("kg_function",)) }}
     size_t kg_module_inverse_work(const kg_inverse *)
     int kg_module_inverse_speeds(const kg_inverse *, const kg_point *, const double *, const double *, const double *,
                                  double *, double *, double *, double *)
@@ -85,7 +69,7 @@ cdef class Inverse:
             t = _data(t_)[i]
             at_u, at_udot = _data(arrays["u"]) + i * MODEL.n_u, _data(arrays["udot"]) + i * MODEL.n_u
             result.tau = _data(arrays["controls"]) + i * self.model.controls.rows
-            result.multipliers = _data(arrays["multipliers"]) + i * n_c
+            result.lambda_ = _data(arrays["multipliers"]) + i * n_c
             result.violation = _data(arrays["violation"]) + i * n_c
             result.residual = _data(arrays["residual"]) + i * MODEL.n_u
             result.slip = _data(arrays["slip"]) + i * MODEL.n_q

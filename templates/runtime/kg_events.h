@@ -19,6 +19,8 @@ extern "C" {
 #define KG_FINDER_TOGETHER KG_BY_PRECISION(1e-6, 1e-4)
 /* Steps shorter than this fraction of the longest one are short. */
 #define KG_FINDER_SHORT KG_C(1e-3)
+/* A guard jumps where it does not come closer to zero than this fraction of its value just before. */
+#define KG_FINDER_JUMP KG_C(1e-2)
 /* A guard counts as zero if a shift of the state by this fraction of its tolerance makes it zero. */
 #define KG_FINDER_ACCURACY KG_BY_PRECISION(1e-6, 1e-2)
 
@@ -225,7 +227,8 @@ static inline int kg_finder_slope(kg_finder *f, kg_stepper *s, int guard, kg_rea
   line.stepper = s;
   line.guard = guard;
   status = kg_guard_value(&line, found->b - length, &before);
-  *slope = KG_ABS(found->gb) > KG_C(0.1) * KG_ABS(before) || time == KG_C(0.0) ? KG_C(0.0) : (found->gb - before) / time;
+  *slope = KG_ABS(found->gb) > KG_FINDER_JUMP * KG_ABS(before) || time == KG_C(0.0) ? KG_C(0.0)
+                                                                                   : (found->gb - before) / time;
   return status;
 }
 
@@ -262,52 +265,88 @@ static inline void kg_finder_mark(kg_finder *f, const kg_stepper *s, int first, 
   }
 }
 
-/* Ends the last step at its first event. `adjust` (or NULL) is called with its context after the step has been taken
- * again, for what the host does to every accepted step; it returns 0 or a negative status. Afterwards `fired` says
- * which guards have their event here, and `g` holds the guards. Returns KG_AT_EVENT; KG_REJECTED: the error of the
- * shortened step is too large, a shorter step from its start is to follow (kg_stepper_cut); or a negative outcome. */
+/* Takes the last step again, to the time t, and evaluates the guards there. `adjust` (or NULL) is called with its
+ * context for what the host does to every accepted step; it returns 0 or a negative status. */
+static inline int kg_finder_take(kg_finder *f, kg_stepper *s, kg_real t, int (*adjust)(void *), void *context) {
+  int status = KG_OK;
+  if (t != s->t) {
+    status = kg_stepper_cut(s, t);
+    if (status == KG_OK && adjust) {
+      status = adjust(context);
+    }
+  }
+  return status == KG_OK ? kg_finder_evaluate(f, t, s->y, f->any_costly, f->g) : status;
+}
+
+/* How much time after the end of the last step a guard that has not jumped there does so: on the dense output, which is
+ * followed from `least` later on; 0: it does not jump in the time of another step. */
+static inline int kg_finder_delay(kg_finder *f, kg_stepper *s, int guard, kg_real least, kg_real *delay) {
+  const kg_real accuracy = KG_ABS(least / s->h);
+  kg_guard_line line;
+  kg_zeros search;
+  kg_found found;
+  line.finder = f;
+  line.stepper = s;
+  line.guard = guard;
+  search.value = kg_guard_value;
+  search.context = &line;
+  found.a = KG_C(1.0);
+  found.ga = f->g[guard];
+  *delay = KG_C(0.0);
+  for (kg_real length = accuracy; length <= KG_C(1.0); length *= KG_C(4.0)) {
+    found.b = KG_C(1.0) + length;
+    if (kg_guard_value(&line, found.b, &found.gb) < 0) {
+      return KG_OK; /* there is no value beyond the step */
+    }
+    if (!(found.ga * found.gb > KG_C(0.0))) {
+      const int status = kg_zeros_root(&search, &found, accuracy);
+      *delay = KG_MAX(found.b - KG_C(1.0), accuracy) * s->h;
+      return status;
+    }
+  }
+  return KG_OK;
+}
+
+/* Ends the last step at its first event; `adjust` and its context: kg_finder_take(). Afterwards `fired` says which
+ * guards have their event here, and `g` holds the guards. Returns KG_AT_EVENT; KG_REJECTED: the error of the shortened
+ * step is too large, a shorter step from its start is to follow (kg_stepper_cut); or a negative outcome. */
 static inline int kg_finder_locate(kg_finder *f, kg_stepper *s, int (*adjust)(void *), void *context) {
   const int first = kg_finder_earliest(f);
   const kg_real t_old = s->t_old, h = s->h, t_end = s->t;
   const kg_real rounding = KG_C(4.0) * KG_EPSILON * KG_MAX(KG_ABS(t_old), KG_ABS(t_end));
   kg_real t = t_old + f->found[first].b * h, slope = KG_C(0.0), t_last = t, g_last = KG_C(0.0);
   int status = f->found[first].kind == KG_CROSSING ? kg_finder_slope(f, s, first, &slope) : KG_OK;
-  if (status < 0) {
-    return status;
-  }
+  int jumps = slope == KG_C(0.0);
   if (KG_ABS(t - t_old) < rounding) {
     t = t_old + s->direction * rounding;
   }
-  for (int k = 0; k < KG_FINDER_CORRECTIONS; ++k) {
-    kg_real g, correction;
-    if (t != s->t) {
-      status = kg_stepper_cut(s, t);
-      if (status == KG_REJECTED) {
-        return kg_finder_withdraw(f);
-      }
-      if (status == KG_OK && adjust) {
-        status = adjust(context);
-      }
+  for (int k = 0; k < KG_FINDER_CORRECTIONS && status == KG_OK; ++k) {
+    kg_real correction = KG_C(0.0);
+    status = kg_finder_take(f, s, t, adjust, context);
+    if (status != KG_OK) {
+      break;
     }
-    if (status == KG_OK) {
-      status = kg_finder_evaluate(f, t, s->y, f->any_costly, f->g);
+    /* A guard that has hardly changed jumps, as seen from here. */
+    jumps = jumps || (k > 0 && KG_ABS(f->g[first]) > KG_MAX(KG_C(0.5) * KG_ABS(g_last), kg_finder_noise(f, first)));
+    if (!jumps) {
+      slope = k > 0 ? (f->g[first] - g_last) / (t - t_last) : slope;
+      correction = -f->g[first] / slope;
+    } else if (f->found[first].kind == KG_CROSSING && f->found[first].ga * f->g[first] > KG_C(0.0)) {
+      const kg_real last = KG_ABS(t - t_last);
+      status = kg_finder_delay(f, s, first, KG_MAX(rounding, KG_C(4.0) * last), &correction);
+      correction = (t + correction - t_end) * s->direction > KG_C(0.0) ? t_end - t : correction;
     }
-    if (status < 0) {
-      return status;
-    }
-    g = f->g[first];
-    if (k > 0 && g != g_last) {
-      slope = (g - g_last) / (t - t_last);
-    }
-    correction = slope != KG_C(0.0) ? -g / slope : KG_C(0.0);
-    if (KG_ABS(g) <= KG_FINDER_ACCURACY * f->units[first] || KG_ABS(correction) <= rounding ||
-        KG_ABS(correction) > KG_C(0.1) * KG_ABS(h) || (t + correction - t_old) * s->direction < rounding ||
+    if (KG_ABS(f->g[first]) <= KG_FINDER_ACCURACY * f->units[first] || KG_ABS(correction) < rounding ||
+        (!jumps && KG_ABS(correction) > KG_C(0.1) * KG_ABS(h)) || (t + correction - t_old) * s->direction < rounding ||
         (t + correction - t_end) * s->direction > KG_C(0.0)) {
       break;
     }
     t_last = t;
-    g_last = g;
+    g_last = f->g[first];
     t += correction;
+  }
+  if (status != KG_OK) {
+    return status == KG_REJECTED ? kg_finder_withdraw(f) : status;
   }
   f->g_complete = 1;
   status = kg_finder_units(f, s, s->t, s->y, f->g, f->any_costly);

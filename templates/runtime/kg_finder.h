@@ -26,6 +26,8 @@ extern "C" {
 /* A guard that may turn at the end of a step has fallen to this fraction since the last sample in it. */
 #define KG_FINDER_NEAR KG_C(1e-3)
 #define KG_NEAR 2
+/* A guard that changes by more than this fraction of its size when the state moves by its tolerance may jump. */
+#define KG_FINDER_STEEP KG_C(1e-3)
 /* Relative and absolute tolerance for runs with fixed steps, which have no tolerance of their own. */
 #define KG_FINDER_TOLERANCE KG_BY_PRECISION(1e-10, 1e-5)
 
@@ -56,6 +58,7 @@ typedef struct {
   kg_real *start;   /* guards at the start of the last step */
   kg_real *samples; /* at the places 1, 2, 3 and 5 of kg_zeros.h */
   kg_real *units;   /* changes of the guards when the state moves by one unit of its tolerance */
+  kg_real *opposite; /* guards where the state has moved by a unit in the other direction */
   kg_real *rounding; /* changes of the guards when t moves by its rounding */
   kg_real *lowest;  /* of the costly guards at the stages of the last step */
   kg_real *highest;
@@ -69,7 +72,7 @@ typedef struct {
 } kg_finder;
 
 /* Lengths of the workspaces: kg_real, int, kg_found. */
-static inline size_t kg_finder_work(int n, int n_y) { return 14 * (size_t)n + (size_t)n_y; }
+static inline size_t kg_finder_work(int n, int n_y) { return 15 * (size_t)n + (size_t)n_y; }
 static inline size_t kg_finder_integers(int n) { return 9 * (size_t)n; }
 
 static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, kg_found *found) {
@@ -92,7 +95,8 @@ static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, 
   f->excursion = work + 11 * n;
   f->largest = work + 12 * n;
   f->slack_before = work + 13 * n;
-  f->y = work + 14 * n;
+  f->opposite = work + 14 * n;
+  f->y = work + 15 * n;
   f->any_costly = 0;
   f->watched = 0;
   for (ptrdiff_t i = 0; i < n; ++i) {
@@ -163,32 +167,49 @@ static inline int kg_finder_doubts(const kg_finder *f) {
   return 0;
 }
 
-/* How much the guards, g at (t, y), change when every component of the state moves by about its tolerance, and when t
- * moves by its rounding. */
-static inline int kg_finder_units(kg_finder *f, const kg_stepper *s, kg_real t, const kg_real *y, const kg_real *g,
-                                  int costly) {
+/* Guards where every component of the state y has moved by about its tolerance, in this direction. */
+static inline int kg_finder_shift(kg_finder *f, const kg_stepper *s, kg_real t, const kg_real *y, kg_real direction,
+                                  int costly, kg_real *g) {
   const kg_real *rtol = s->options.rtol, *atol = s->options.atol;
-  const kg_real later = t + KG_FINDER_ROUNDING * KG_ABS(t);
   kg_real share = KG_C(0.5);
-  int status = later == t ? KG_OK : f->evaluate(f->context, later, y, costly, f->rounding);
   for (int i = 0; i < s->ode.n; ++i) {
     const kg_real unit = rtol ? atol[i] + rtol[i] * KG_ABS(y[i]) : KG_FINDER_TOLERANCE * (KG_C(1.0) + KG_ABS(y[i]));
     /* Irregular fractions from 1/2 to 1 with both signs, so that the changes do not cancel. */
     share += KG_C(0.61803398874989485);
     share -= KG_FLOOR(share);
-    f->y[i] = y[i] + unit * (KG_C(0.5) + KG_C(0.5) * share) * (i % 2 == 0 ? KG_C(1.0) : KG_C(-1.0));
+    f->y[i] = y[i] + direction * unit * (KG_C(0.5) + KG_C(0.5) * share) * (i % 2 == 0 ? KG_C(1.0) : KG_C(-1.0));
   }
-  status = status < 0 ? status : f->evaluate(f->context, t, f->y, costly, f->units);
-  if (status < 0) {
-    return status;
-  }
-  for (int i = 0; i < f->n; ++i) {
+  return f->evaluate(f->context, t, f->y, costly, g);
+}
+
+/* Whether a guard that is large beside what it changes by in one direction may jump there. */
+static inline int kg_finder_may_jump(const kg_finder *f, int i) {
+  return f->units[i] > KG_FINDER_STEEP * KG_MAX(f->largest[i], f->excursion[i]);
+}
+
+/* How much the guards, g at (t, y), change when every component of the state moves by about its tolerance, and when t
+ * moves by its rounding. What a guard jumps by beside the state is no such change: it jumps on one side only. */
+static inline int kg_finder_units(kg_finder *f, const kg_stepper *s, kg_real t, const kg_real *y, const kg_real *g,
+                                  int costly) {
+  const kg_real later = t + KG_FINDER_ROUNDING * KG_ABS(t);
+  int status = later == t ? KG_OK : f->evaluate(f->context, later, y, costly, f->rounding), jumps = 0;
+  status = status < 0 ? status : kg_finder_shift(f, s, t, y, KG_C(1.0), costly, f->units);
+  for (int i = 0; i < f->n && status >= 0; ++i) {
     if (costly || !kg_finder_is_costly(f, i)) {
       f->units[i] = KG_ABS(f->units[i] - g[i]);
       f->rounding[i] = later == t ? KG_C(0.0) : KG_ABS(f->rounding[i] - g[i]);
+      jumps = jumps || (f->rules[i] != KG_IGNORED && kg_finder_may_jump(f, i));
     }
   }
-  return KG_OK;
+  if (jumps && status >= 0) {
+    status = kg_finder_shift(f, s, t, y, KG_C(-1.0), costly, f->opposite);
+  }
+  for (int i = 0; i < f->n && status >= 0 && jumps; ++i) {
+    if ((costly || !kg_finder_is_costly(f, i)) && kg_finder_may_jump(f, i)) {
+      f->units[i] = KG_MIN(f->units[i], KG_ABS(f->opposite[i] - g[i]));
+    }
+  }
+  return status < 0 ? status : KG_OK;
 }
 
 static inline kg_real kg_finder_noise(const kg_finder *f, int i) {

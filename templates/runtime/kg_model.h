@@ -17,18 +17,16 @@ extern "C" {
 
 #define KG_ABI 6
 
-/* Where functions of a model are evaluated: the argument of all of them. Arrays of length 0 may be NULL. A macro, so
- * that code on vector lanes has the same record with lanes in place of numbers. */
-#define KG_POINT_FIELDS                                                                                \
-  kg_real t;                                                                                           \
-  const kg_real *q;      /* n_q coordinates */                                                         \
-  const kg_real *u;      /* n_u speeds */                                                              \
-  const kg_real *s;      /* n_s states; they follow u, as u follows q, in the y of an integration */   \
-  const kg_real *r;      /* n_r inputs */                                                              \
-  const kg_real *forces; /* n_rows multipliers of the contact rows */                                  \
-  const kg_real *free;   /* n_free values of the free vector of servo-constraints */
+/* Where functions of a model are evaluated: the argument of all of them. Arrays of length 0 may be NULL. Code on vector
+ * lanes has the same record with lanes in place of numbers (kg_lanes.h). */
 typedef struct {
-  KG_POINT_FIELDS
+  kg_real t;
+  const kg_real *q;      /* n_q coordinates */
+  const kg_real *u;      /* n_u speeds */
+  const kg_real *s;      /* n_s states; they follow u, as u follows q, in the y of an integration */
+  const kg_real *r;      /* n_r inputs */
+  const kg_real *forces; /* n_rows multipliers of the contact rows */
+  const kg_real *free;   /* n_free values of the free vector of servo-constraints */
 } kg_point;
 
 /* One compiled function of the model: out = f(at; p). p: n_prepared values filled by prepare(); work: `work` values of

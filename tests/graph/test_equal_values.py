@@ -44,6 +44,10 @@ WRAPPED = {
     "guarded": lambda form: sm.Piecewise((form, sm.Abs(x) > sm.Float(1e-3)), (x / 2, True)),
     "guarded, outer": lambda form: sm.Piecewise((form * y + 1, sm.Abs(x) > sm.Float(1e-7)), (y, True)),
     "divided": lambda form: form / (2 + sm.cos(y)),
+    # With more than two sums, expressions were not compared: sin(x)**2/x**2 became (1 - cos(x)**2)/x**2, 0 at 1e-8.
+    "times sums": lambda form: form * (1 + y) * (2 + y) * (3 + y),
+    "among sums": lambda form: (form * (1 + y) + 2) * sm.sin(y + 2) * (3 + y),
+    "in a quotient": lambda form: 1 / (2 + form * form),
 }
 
 

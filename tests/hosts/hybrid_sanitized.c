@@ -8,7 +8,8 @@ int main(void) {
   static entry entries[1000];
   for (int method = 0; method < 5; ++method) {
     for (int number = 0; number < 2; ++number) {
-      const kg_stepper_options options = {method, 0.01, 0.0, 0.0, 20000, tolerances, tolerances};
+      const kg_stepper_options options = {
+          .method = method, .step = 0.01, .max_steps = 20000, .rtol = tolerances, .atol = tolerances};
       double t = 0.0, y[4] = {0.0, number == 0 ? 1.0 : 0.0, 0.3, 0.0};
       int stopped = 0, count = 0, culprit, culprit_event;
       kg_statistics statistics;

@@ -9,7 +9,7 @@ static int rhs(void *context, double t, const double *y, double *dydt) {
 
 int start(int method) {
   const double tolerance = 1e-6, y0 = 1.0;
-  const kg_stepper_options options = {method, 0.0, 0.0, 0.0, 0, &tolerance, &tolerance};
+  const kg_stepper_options options = {.method = method, .rtol = &tolerance, .atol = &tolerance};
   const kg_ode ode = {1, rhs, NULL, NULL};
   double work[60];
   kg_stepper s;

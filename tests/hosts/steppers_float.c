@@ -23,7 +23,7 @@ static int jacobian(void *context, float t, const float *y, const float *dydt, f
 int main(void) {
   const float rtol = 1e-6f, y0 = 1.0f;
   for (int method = 0; method < KG_METHODS; ++method) {
-    const kg_stepper_options options = {method, 0.01f, 0.0f, 0.0f, 0, &rtol, &rtol};
+    const kg_stepper_options options = {.method = method, .step = 0.01f, .rtol = &rtol, .atol = &rtol};
     const kg_ode ode = {1, rhs, NULL, jacobian};
     kg_stepper s;
     float work[40];

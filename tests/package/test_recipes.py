@@ -12,9 +12,37 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ccompile import C_COMPILER
+from ccompile import C_COMPILER, SANITIZERS
 from checkout import ROOT, SUPPORT, environment
 from recipes import RECIPES, Recipe
+
+from kanegen.codes import Status
+
+PATIENT = """
+#include <stdio.h>
+#include "kg_steppers.h"
+static int rhs(void *context, double t, const double *y, double *dydt) {
+  (void)context;
+  dydt[0] = t < 0.5 ? -y[0] : 1e6 * (1.0 - y[0]);
+  return KG_OK;
+}
+int main(void) {
+  static double work[1000];
+  const double y0[1] = {1.0}, tolerance[1] = {1e-10};
+  for (long long patience = 0; patience < 3; ++patience) {
+    const kg_ode ode = {.n = 1, .rhs = rhs};
+    const kg_stepper_options options = {
+      .method = KG_DOPRI5, .rtol = tolerance, .atol = tolerance, .patience = patience};
+    kg_stepper stepper;
+    int status = kg_stepper_start(&stepper, &ode, &options, 0.0, y0, 0.51, work);
+    while (status == KG_OK) {
+      status = kg_stepper_step(&stepper);
+    }
+    printf("%d %lld\\n", status, stepper.statistics.rejected);
+  }
+  return 0;
+}
+"""
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 SECTIONS = {text.splitlines()[0].rsplit(":", 1)[0]: text for text in PAGE.split("\n### ")[1:]}
@@ -105,3 +133,29 @@ def test_a_section_of_a_report(used: Any) -> None:
 
 def test_a_shape(used: Any) -> None:
     assert value(used, "shape") == [0.1, 0.1, 2.0, 1.0]
+
+
+def test_an_option_of_a_run(used: Any) -> None:
+    """Everything names it, and C reads it."""
+    assert all(value(used, "option"))
+    folder = used[0] / "option"
+    (folder / "host.c").write_text(PATIENT, encoding="utf-8")
+    command = [C_COMPILER.command, "-std=c99", *SANITIZERS, "host.c", "-o", "host", "-lm"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run(["./host"], cwd=folder, capture_output=True, text=True)
+    unlimited, *limited = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    assert unlimited[0] == Status.FINISHED
+    assert unlimited[1] > 2
+    assert [status for status, _ in limited] == [Status.TOO_MANY_STEPS] * 2
+
+
+def test_a_kind_of_constraints(used: Any) -> None:
+    """Nothing forgets it: representation, overview, equations, checks of the model and of kg.verify."""
+    found = value(used, "constraints")
+    pinned, holonomic = found["equations"]
+    assert pinned == holonomic
+    assert found["rows"] == ["pinned constraint"]
+    assert found["check"] is True
+    for text, part in (("repr", "1 constraints"), ("table", "J^T lambda"), ("refused", "pinned_constraints[0]")):
+        assert part in found[text]

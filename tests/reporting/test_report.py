@@ -21,7 +21,7 @@ from kanegen.derivation.typeset import entries, split
 from kanegen.errors import SolveError
 from kanegen.reporting.equations import description, formulas
 from kanegen.reporting.mathml import mathml
-from kanegen.reporting.subject import Subject
+from kanegen.reporting.reported import Reported
 
 ALL = (
     "Description",
@@ -127,7 +127,7 @@ def test_the_description_has_the_values_of_the_run() -> None:
 
 def test_the_description_has_units_of_display() -> None:
     model = model_of("dc_motor_arm")
-    html = "".join(description(Subject(model, None, "no motion", verify=False)))
+    html = "".join(description(Reported(model, None, "no motion", verify=False)))
     rows = Content(f'<section id="description">{html}</section>').rows["description"]
     first = rows.index(["symbol", "value", "unit"]) + 1
     for row, (symbol, value) in zip(rows[first:], model.parameters.items(), strict=False):
@@ -153,7 +153,7 @@ def test_a_large_quantity_has_its_common_subexpressions() -> None:
     """With the values of the named subexpressions inserted one after the other, the entries are those of the matrix."""
     model = model_of("spatial_chain", n=2)
     quantity = kg.derive(model).Q
-    parts = list(formulas(Subject(model, None, "", False)))
+    parts = list(formulas(Reported(model, None, "", False)))
     opened = [part for part in parts if "<summary>" in part]
     definitions, expression = split(quantity)
     assert any(f"{len(definitions)} common subexpressions" in part for part in opened)

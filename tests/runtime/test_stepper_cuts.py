@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import steppers as st
 from ccompile import host_source, shared_library
-from steppers import METHODS, Floats, Options, Statistics, exact, pointer
+from steppers import METHODS, Floats, Statistics, exact, options_of, pointer
 from tolerances import FINE_INTEGRATION, STEPPER_ROUNDING
 
 FIXED = ("rk4", "kutta_merson")
@@ -41,7 +41,7 @@ def run_with_cuts(
     """SMOOTH from 0 to ``t_end`` with a step that ends at each of ``cuts``."""
     start, times, n = exact(0.0), np.array(cuts, float), 4
     tolerances = np.full(n, 1e-9)
-    options = Options(METHODS[method], step, 0.0, 0.0, 0, pointer(tolerances), pointer(tolerances))
+    options = options_of(method, tolerances, tolerances, step=step)
     work = np.full(library.workspace(METHODS[method], n), np.nan)
     y, following, end, statistics = np.empty((len(times), n)), np.empty(len(times)), np.empty(n), Statistics()
     status = library.integrate_with_cuts(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from ccompile import host_source, shared_library
 from numpy.typing import ArrayLike
-from steppers import METHODS, Floats, Options, Pointer, Statistics, pointer
+from steppers import Floats, Pointer, Statistics, options_of, pointer
 
 # Rules of guards, and kinds of events.
 FALLING, ANY, RISING, CONDITION, IGNORED = -1, 0, 1, 2, 3
@@ -100,7 +100,7 @@ class EventHost:
         setting = Setting(problem, len(guards), records, 0)
         rules = (ctypes.c_int * len(guards))(*(g.rule for g in guards))
         tolerances = np.array(np.broadcast_to(tolerance, (2,)), float)
-        options = Options(METHODS[method], step, first_step, 0.0, 100000, pointer(tolerances), pointer(tolerances))
+        options = options_of(method, tolerances, tolerances, step=step, first_step=first_step, max_steps=100000)
         start = np.array((t0, 1.0) if y0 is None else y0, float)
         events, count, statistics = (Event * capacity)(), ctypes.c_int(), Statistics()
         status = self.library.find_events(

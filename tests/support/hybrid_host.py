@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from ccompile import host_source, shared_library
-from steppers import METHODS, Floats, Options, Statistics, pointer
+from steppers import Floats, Statistics, options_of, pointer
 
 BALL, BLOCK, RELAY = 0, 1, 2
 USER, OPENS, CLOSES, IMPACT, STICKS, SLIPS, REVERSES, PENETRATES, IMPOSED, REMOVED, RESTS = range(11)
@@ -75,7 +75,7 @@ class HybridHost:
     ) -> HybridRun:
         n = len(y0)
         parameters, y, tolerances = np.array(p, float), np.array(y0, float), np.full(n, tolerance)
-        options = Options(METHODS[method], step, 0.0, 0.0, max_steps, pointer(tolerances), pointer(tolerances))
+        options = options_of(method, tolerances, tolerances, step=step, max_steps=max_steps)
         flags = (ctypes.c_int * 3)(*watched)
         t = ctypes.c_double(t0)
         stopped, count, culprit, culprit_event = (ctypes.c_int() for _ in range(4))

@@ -67,7 +67,7 @@ class Stepper:
         known = {str(k): v for k, v in self.model.parameters.items()} | dict(parameters or {})
         p = np.array([*(known[name] for name in self.parameters), *np.zeros(self.n_gains)], self.real)
         y = np.array([*np.ravel(q), *np.ravel(u), *np.ravel(states)], self.real)
-        r = np.array([*np.ravel(inputs), *np.zeros(self.n_rows), *np.ravel(states)], self.real)
+        r = np.array([*np.ravel(inputs), 0.0], self.real)
         impulses = np.zeros(self.n_rows, self.real)
         motion, forces = np.zeros((n, len(y)), self.real), np.zeros((n, self.n_rows), self.real)
         arrays = [x.ctypes.data_as(ctypes.c_void_p) for x in (p, y, r, impulses, motion, forces)]

@@ -366,4 +366,32 @@ class Rod(Shape):
     },
 )
 
-RECIPES = (*(LAW, QUANTITY, FORM, KERNEL, CALL_OF_KERNEL, BACK_END, TARGET, CHECK, PLOT, SECTION, SHAPE),)
+OPTION = Recipe(
+    "An option of a run",
+    {
+        ("kanegen/run_options.py", "\n\nclass ControlOptions("): (
+            '    patience: Annotated[int | None, Option(None, Kind.COUNT, "Most rejected steps; None: no limit.")]\n'
+        ),
+        ("templates/runtime/kg_steppers.h", "  if (s->short_steps >= KG_SHORT_STEPS) {\n"): """\
+  if (s->options.patience > 0 && s->statistics.rejected >= s->options.patience) {
+    return KG_TOO_MANY_STEPS;
+  }
+""",
+    },
+)
+
+CONSTRAINTS = Recipe(
+    "A kind of constraints",
+    {
+        ("kanegen/model/description.py", "    implied_constraints: tuple"): (
+            "    pinned_constraints: tuple[Any, ...] = field(metadata=_constraints(POSITION))\n"
+        ),
+        ("kanegen/model/model.py", "        implied_constraints: Any = (),\n"): (
+            "        pinned_constraints: Any = (),\n"
+        ),
+    },
+)
+
+RECIPES = (
+    *(LAW, QUANTITY, FORM, KERNEL, CALL_OF_KERNEL, BACK_END, TARGET, CHECK, PLOT, SECTION, SHAPE, OPTION, CONSTRAINTS),
+)

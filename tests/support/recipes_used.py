@@ -114,8 +114,9 @@ def plot() -> Any:
 
 
 def section() -> Any:
-    from kanegen.reporting import sections
     from kanegen.reporting.subject import Subject
+
+    from kanegen.reporting import sections
 
     parts = sections.SECTIONS["Bodies"](Subject(pendulum(), None, "no motion", verify=False))
     return list(parts or ())
@@ -128,8 +129,50 @@ def shape() -> Any:
     return solid.local.diagonal().tolist()
 
 
+def option() -> Any:
+    """Signatures and texts that name it; and the headers of the runtime, which the test compiles."""
+    import inspect
+
+    from click.testing import CliRunner
+
+    from kanegen.cli import main as command
+    from kanegen.codegen.sources import runtime_headers, wrapper_files
+    from kanegen.emission.fmu.options import FmuOptions
+
+    Path("option").mkdir()
+    for name, text in runtime_headers().items():
+        Path("option", name).write_text(text, encoding="utf-8")
+    functions = kg.Solver.integrate, kg.Solver.integrate_many, kg.export_fmu
+    texts = (
+        *(str(inspect.signature(function)) for function in functions),
+        *(str(function.__doc__) for function in functions),
+        CliRunner().invoke(command, ["run", "--help"]).output,
+        *FmuOptions.of("3.0", {}).numbers,
+        wrapper_files()["module_integrate.pxi"],
+    )
+    return ["patience" in text for text in (*texts[:7], " ".join(texts[7:-1]), texts[-1])]
+
+
+def constraints() -> Any:
+    x = sm.cos(me.dynamicsymbols("q1")) + sm.cos(me.dynamicsymbols("q2")) - 1.5
+    pinned, holonomic = pendulum(pinned_constraints=[x]), pendulum(holonomic_constraints=[x])
+    try:
+        pendulum(pinned_constraints=[sm.Symbol("c") - 1])
+    except kg.ModelError as error:
+        refused = str(error)
+    return {
+        "repr": repr(pinned),
+        "rows": [row[0] for row in pinned.overview().rows if "constraint" in row[0]],
+        "equations": [[str(getattr(kg.derive(m), name).to_sympy()) for name in "JbQP"] for m in (pinned, holonomic)],
+        "table": kg.derive(pinned)._repr_html_(),
+        "check": kg.verify(pinned, states=2, forms=[], backend="interpreted").ok,
+        "refused": refused,
+    }
+
+
 USES: dict[str, Callable[[], Any]] = {
-    use.__name__: use for use in (law, quantity, form, kernel, back_end, target, check, plot, section, shape)
+    use.__name__: use
+    for use in (law, quantity, form, kernel, back_end, target, check, plot, section, shape, option, constraints)
 }
 
 

@@ -13,6 +13,8 @@ from ccompile import host_source, shared_library
 from numpy.typing import ArrayLike, NDArray
 
 from kanegen.codegen.methods import table
+from kanegen.codegen.sources import runtime_headers
+from kanegen.codegen.structs import ctypes_struct
 from kanegen.codes import Status
 
 METHODS = {name: number for number, name in enumerate(table.NAMES)}
@@ -29,24 +31,14 @@ Floats = NDArray[np.float64]
 Pointer = ctypes.POINTER(ctypes.c_double)
 
 
-class Options(ctypes.Structure):
-    _fields_ = (
-        ("method", ctypes.c_int),
-        ("step", ctypes.c_double),
-        ("first_step", ctypes.c_double),
-        ("max_step", ctypes.c_double),
-        ("max_steps", ctypes.c_longlong),
-        ("rtol", Pointer),
-        ("atol", Pointer),
-    )
+_HEADERS = runtime_headers()
+Options = ctypes_struct(_HEADERS["kg_options.h"], "kg_stepper_options")
+Statistics = ctypes_struct(_HEADERS["kg_ode.h"], "kg_statistics")
 
 
-class Statistics(ctypes.Structure):
-    _fields_ = (
-        *((name, ctypes.c_longlong) for name in ("steps", "rejected", "evaluations", "repartitions")),
-        *((name, ctypes.c_double) for name in ("smallest_step", "largest_step", "last_step", "largest_error")),
-        *((name, ctypes.c_longlong) for name in ("jacobians", "factorizations")),
-    )
+def options_of(method: str, rtol: Floats, atol: Floats, **others: float) -> Any:
+    """The options of a stepper; the arrays must outlive it."""
+    return Options(method=METHODS[method], rtol=rtol.ctypes.data, atol=atol.ctypes.data, **others)
 
 
 class Record(ctypes.Structure):
@@ -108,7 +100,8 @@ class Host:
         n, number = len(y0), METHODS[method]
         start, queries = np.array(y0, float), np.array(t_eval, float)
         tolerances = [np.array(np.broadcast_to(x, (n,)), float) for x in (rtol, atol)]
-        options = Options(number, step, first_step, max_step, max_steps, *map(pointer, tolerances))
+        steps = {"step": step, "first_step": first_step, "max_step": max_step, "max_steps": max_steps}
+        options = options_of(method, *tolerances, **steps)
         rows = self.library.dense_rows(number)
         work = np.full(self.library.workspace(number, n), np.nan)
         t_out, y_out = np.empty(capacity + 1), np.empty((capacity + 1, n))

@@ -182,7 +182,7 @@ class Cache:
         return tuple(sorted(entries, key=lambda entry: (entry.kind, entry.name, entry.key)))
 
     def _folders(self) -> list[tuple[str, Path]]:
-        """Kind and path of all folders, including those that killed builds left."""
+        """Kind and path of all folders, also of killed builds."""
         kinds = [kind for kind in KINDS if (self.root / kind).is_dir()]
         return [(kind, folder) for kind in kinds for folder in sorted((self.root / kind).iterdir())]
 

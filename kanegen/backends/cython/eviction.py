@@ -84,7 +84,7 @@ def evict(
 
 
 def _measured(kinds: Iterable[Path]) -> list[_Folder]:
-    """All folders of all kinds; those that vanish meanwhile are left out."""
+    """All folders of all kinds, without folders that vanish meanwhile."""
     folders = []
     for kind in kinds:
         with suppress(FileNotFoundError):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ctypes
 import time
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kanegen.arrays import Array
 from kanegen.backends.cython.batch import lane_library, load_library
@@ -19,55 +18,23 @@ from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.backends.protocol import Evaluator, ManyPlan
 from kanegen.codegen.lanes import MANY_FILE, many_sources
 from kanegen.codegen.sources import Sources
-from kanegen.run_options import Kind, StepOptions, table
+from kanegen.codegen.structs import ctypes_struct
 
 _SHORTEST: Final = 0.005
 _LONGEST: Final = 0.02
 """Seconds of a call of compiled code; between calls, Ctrl-C is noticed."""
 
-_POINTERS: Final = (
-    *("model", "rhs", "residuals", "quantity", "arguments", "p", "varied", "needed", "t_eval"),
-    *("y", "values", "t_ends", "status", "cause", "steps", "evaluations", "completed"),
-)
 
-
-_FIELDS: Final[dict[Kind, Any]] = {
-    Kind.METHOD: ctypes.c_int,
-    Kind.SECONDS: ctypes.c_double,
-    Kind.COUNT: ctypes.c_longlong,
-    Kind.TOLERANCE: ctypes.c_void_p,
-}
-
-
-class _StepperOptions(ctypes.Structure):
-    """``kg_stepper_options`` of kg_options.h."""
-
-    _fields_ = tuple((name, _FIELDS[option.kind]) for name, option in table(StepOptions).items())
-
-
-def _stepper_options(given: StepOptions) -> _StepperOptions:
-    """The options in C, where 0 stands for None; the method is that of the library."""
-    values = {name: _address(value) if isinstance(value, np.ndarray) else value or 0 for name, value in given.items()}
-    return _StepperOptions(**{**values, "method": 0})
-
-
-class _Many(ctypes.Structure):
-    """``kg_many`` of kg_group.h."""
-
-    _fields_ = (
-        *((name, ctypes.c_void_p) for name in _POINTERS),
-        *((name, ctypes.c_ssize_t) for name in ("next", "count")),
-        *((name, ctypes.c_double) for name in ("t_start", "t_end", "start_tolerance")),
-        ("options", _StepperOptions),
-        *((name, ctypes.c_int) for name in ("n_varied", "n_needed", "n_eval", "at_end")),
-        *((name, ctypes.c_int) for name in ("keep", "component")),
-    )
+def _structs(files: Mapping[str, str]) -> tuple[type[Any], type[Any]]:
+    """``kg_many`` and ``kg_stepper_options``, as the compiled headers declare them."""
+    options = ctypes_struct(files["kg_options.h"], "kg_stepper_options")
+    return ctypes_struct(files["kg_group.h"], "kg_many", kg_stepper_options=options), options
 
 
 class LaneRun:
     """One ensemble that is integrated on lanes, by any number of threads."""
 
-    def __init__(self, library: Any, plan: ManyPlan, addresses: dict[str, int | None]) -> None:
+    def __init__(self, library: Any, structs: tuple[type[Any], type[Any]], plan: ManyPlan, **addresses: Any) -> None:
         self._library = library
         self._plan = plan  # keeps the arrays
         self._made = {
@@ -75,22 +42,20 @@ class LaneRun:
             "varied": array("i", plan.varied),
             "needed": array("i", plan.needed),
         }
-        pointers = {name: _address(values) for name, values in self._made.items()} | addresses
-        pointers |= {name: _address(getattr(plan, name)) for name in _POINTERS if name not in pointers}
-        self._many = _Many(
-            **pointers,
-            next=0,
+        many, options = structs
+        given = plan._asdict() | self._made
+        values = {name: _value(given[name]) for name, _ in many._fields_ if name in given} | addresses
+        # 0 stands for None in C; the method is that of the library.
+        stepping = {name: _value(value) or 0 for name, value in plan.stepping.items() if name != "method"}
+        self._many = many(
+            **values,
             count=len(plan.status),
             t_start=plan.span[0],
             t_end=plan.span[1],
-            start_tolerance=plan.start_tolerance,
-            options=_stepper_options(plan.stepping),
+            options=options(**stepping),
             n_varied=len(plan.varied),
             n_needed=len(plan.needed),
             n_eval=len(plan.t_eval),
-            at_end=plan.at_end,
-            keep=plan.keep,
-            component=plan.component,
         )
 
     def work(self) -> Iterator[None]:
@@ -119,22 +84,20 @@ def _columns(arrays: Iterable[Array]) -> array[int]:
     return array("q", chain.from_iterable(columns))
 
 
-def _address(values: Any) -> int | None:
-    if values is None:
-        return None
-    if isinstance(values, array):
-        return values.buffer_info()[0]
-    found: NDArray[Any] = values
-    return found.ctypes.data
+def _value(value: Any) -> Any:
+    """The address of an array, or the value itself."""
+    if isinstance(value, array):
+        return value.buffer_info()[0]
+    return value.ctypes.data if isinstance(value, np.ndarray) else value
 
 
 class LaneIntegrator:
     """The compiled code for a right-hand side and a method (:class:`kanegen.backends.protocol.ManyFunction`)."""
 
-    def __init__(self, path: Path, model: int, function: str) -> None:
-        self._library = load_library(path)
+    def __init__(self, path: Path, files: Mapping[str, str], model: int, function: str) -> None:
+        self._library, self._structs = load_library(path), _structs(files)
         self._model, self._function = model, function
-        many = ctypes.POINTER(_Many)
+        many = ctypes.POINTER(self._structs[0])
         for name, arguments, result in (
             ("kg_many_memory", (many,), ctypes.c_size_t),
             ("kg_many_begin", (many, ctypes.c_void_p), None),
@@ -150,7 +113,7 @@ class LaneIntegrator:
         names = {"rhs": self._function, "residuals": plan.residuals, "quantity": plan.quantity}
         find = self._library.kg_many_function
         addresses = {key: find(self._model, name.encode()) if name else None for key, name in names.items()}
-        return LaneRun(self._library, plan, {"model": self._model, **addresses})
+        return LaneRun(self._library, self._structs, plan, model=self._model, **addresses)
 
 
 def lane_integrator(
@@ -172,7 +135,7 @@ def lane_integrator(
         integrator = None
         if files is not None:
             path = lane_library(key[1], files, MANY_FILE, f"{sources.name} (many motions, {method})")
-            integrator = LaneIntegrator(path, vars(module)["MODEL_ADDRESS"], function)
+            integrator = LaneIntegrator(path, files, vars(module)["MODEL_ADDRESS"], function)
         _loaded[key] = integrator
     return _loaded[key]
 

@@ -32,7 +32,7 @@ _stop: ContextVar[Event | None] = ContextVar("_stop", default=None)
 
 
 def processors() -> int:
-    """The number of processors that a build uses: ``KANEGEN_PROCESSORS``, or those that this process may use."""
+    """The number of processors that a build uses: ``KANEGEN_PROCESSORS``, or all that this process may use."""
     text = os.environ.get("KANEGEN_PROCESSORS", "").strip()
     if text:
         if not text.isdecimal() or int(text) == 0:

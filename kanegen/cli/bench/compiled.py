@@ -143,7 +143,7 @@ def link(folder: Path, sources: Mapping[str, Sequence[str]]) -> Path:
 
 
 def load(files: Mapping[str, str], sources: Mapping[str, Sequence[str]]) -> ctypes.CDLL:
-    """The library of C texts: ``files`` by their names, ``sources`` the flags of those that are compiled.
+    """The library of C texts: ``files`` by their names, ``sources`` the flags of the compiled ones.
 
     The files are removed at once. Raises `BuildError`.
     """

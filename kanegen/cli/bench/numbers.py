@@ -13,8 +13,8 @@ from rich.table import Table
 from kanegen.cli.bench import costs
 from kanegen.cli.bench.pair import (
     ROWS,
-    Evaluation,
     Pair,
+    RhsTimes,
     derive_seconds,
     energy_of_rows,
     evaluate_pair,
@@ -136,7 +136,7 @@ class Benchmark:
         return make_pair(self._file(name, **options))
 
     @cache  # noqa: B019  (a process has one benchmark)
-    def _evaluation(self, name: str, **options: Any) -> Evaluation:
+    def _evaluation(self, name: str, **options: Any) -> RhsTimes:
         return evaluate_pair(self._pair(name, **options), self.rounds)
 
     def _derivation(self) -> list[Result]:

@@ -51,7 +51,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class RhsTimes:
     """Seconds of one right-hand side: both sides in C, kanegen's called from Python, SymPy's in Python."""
 
     kernel: float
@@ -85,8 +85,14 @@ def make_pair(file: ModelFile) -> Pair:
     """Build and derive on both sides. Raises `PeerError` when ``KanesMethod`` cannot treat the model."""
     model, start = file.model, file.start()
     derivation = peers.apply_kanes_method(model, start)
-    values = peers.input_values(model, start), peers.parameter_values(model)
-    return Pair(file, build(model), peers.kane_equations(derivation), derivation.seconds, *values)
+    return Pair(
+        file=file,
+        solver=build(model),
+        equations=peers.kane_equations(derivation),
+        kane_seconds=derivation.seconds,
+        inputs=peers.input_values(model, start),
+        parameters=peers.parameter_values(model),
+    )
 
 
 def derive_seconds(file: ModelFile, repetitions: int) -> float:
@@ -103,7 +109,7 @@ def _derive_all(model: Model) -> tuple[Quantity, Quantity, Quantity]:
     return equations.qdot, equations.T, equations.V
 
 
-def evaluate_pair(pair: Pair, rounds: int) -> Evaluation:
+def evaluate_pair(pair: Pair, rounds: int) -> RhsTimes:
     """Time one evaluation of (q', u', s') on all sides in turn. Raises `SolveError` when they disagree."""
     states = compiled.states_near(pair.file.start(), pair.inputs, pair.parameters)
     sources = pair.solver.sources
@@ -125,7 +131,7 @@ def evaluate_pair(pair: Pair, rounds: int) -> Evaluation:
         "call": timing.statement_task(call, names),
         "python": timing.statement_task("ode(t, y)", names),
     }
-    return Evaluation(**timing.interleaved(tasks, rounds))
+    return RhsTimes(**timing.interleaved(tasks, rounds))
 
 
 def energy_of_rows(pair: Pair, rounds: int) -> tuple[float, float]:
@@ -177,7 +183,7 @@ def cheapest(curves: Mapping[str, Sequence[WorkPoint]], error: float) -> Cost:
 
 
 def comparison_table(
-    name: str, derivation: tuple[float, float], evaluation: Evaluation, rows: Sequence[ErrorRow]
+    name: str, derivation: tuple[float, float], evaluation: RhsTimes, rows: Sequence[ErrorRow]
 ) -> Table:
     """Pure Python against the compiled solver: ``derivation`` holds the seconds of both."""
     pairs = {

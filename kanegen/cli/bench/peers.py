@@ -30,6 +30,7 @@ from kanegen.errors import KanegenError, SolveError
 from kanegen.graph.ranks import pivoted_columns, unit_rows
 from kanegen.model import Model
 from kanegen.model.checks.velocities import motion_problems
+from kanegen.model.records import ACCELERATION, POSITION, VELOCITY
 from kanegen.pipeline import build
 
 Ode: TypeAlias = Callable[[float, Array], Array]
@@ -195,10 +196,10 @@ def _constraint_rows(model: Model, point: Mapping[str, Any]) -> _Rows:
     rates = KanesMethod(
         model.frame, list(model.coordinates), list(model.speeds), kd_eqs=list(model.kinematics)
     ).kindiffdict()
-    velocity = [row.diff(moment).xreplace(rates) for row in model.holonomic_constraints]
-    velocity += [row.xreplace(rates) for row in model.nonholonomic_constraints]
+    velocity = [row.diff(moment).xreplace(rates) for row in model.constraints_on(POSITION)]
+    velocity += [row.xreplace(rates) for row in model.constraints_on(VELOCITY)]
     acceleration = [row.diff(moment).xreplace(rates) for row in velocity]
-    acceleration += [row.xreplace(rates) for row in model.acceleration_constraints]
+    acceleration += [row.xreplace(rates) for row in model.constraints_on(ACCELERATION)]
     jacobian = sm.Matrix(acceleration).jacobian(speeds.diff(moment))
     dependent = model.dependent_speeds or _pivot_speeds(model, jacobian, point)
     if len(dependent) != len(acceleration):
@@ -206,7 +207,7 @@ def _constraint_rows(model: Model, point: Mapping[str, Any]) -> _Rows:
             f"{model.name}: {len(acceleration)} constraint rows for {len(dependent)} dependent speeds; "
             "KanesMethod needs as many independent rows as dependent speeds"
         )
-    if not model.acceleration_constraints and not jacobian.has(*model.speeds):
+    if not model.constraints_on(ACCELERATION) and not jacobian.has(*model.speeds):
         return _Rows(dependent, velocity)
     stand_ins = {speed: sm.Dummy(f"frozen_{k}") for k, speed in enumerate(model.speeds)}
     thaw = {stand_in: speed for speed, stand_in in stand_ins.items()}
@@ -229,7 +230,7 @@ def _pivot_speeds(model: Model, jacobian: Any, point: Mapping[str, Any]) -> tupl
 
 
 def parameter_values(model: Model) -> tuple[float, ...]:
-    """Parameter values in order; `PeerError` names those that are missing."""
+    """Parameter values in order; `PeerError` names missing ones."""
     missing = [str(symbol) for symbol, value in model.parameters.items() if value is None]
     if missing:
         raise PeerError(f"{model.name}: a comparison needs a value of {', '.join(missing)}: give Model(parameters=...)")
@@ -237,7 +238,7 @@ def parameter_values(model: Model) -> tuple[float, ...]:
 
 
 def input_values(model: Model, point: Mapping[str, Any], of_laws: float | None = None) -> tuple[float, ...]:
-    """Input values in order: of ``point``, else the defaults; `PeerError` names those that are missing.
+    """Input values in order: of ``point``, else the defaults; `PeerError` names missing ones.
 
     ``of_laws``: the value of inputs without a default that a law determines, for functions that do not evaluate laws.
     """

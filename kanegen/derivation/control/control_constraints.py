@@ -106,11 +106,12 @@ class ControlledMotion:
         rows, b = [row.J for row in e.constraints.rows], e.b_stabilized if e.gain_names else e.b
         if not e.is_symmetric:
             return e.accelerations(stabilized=bool(e.gain_names))
-        system = e.graph, e.left_side, e.right_side, rows, b.nodes
         try:
-            return forms.range_space_accelerations(*system)
+            return forms.range_space_accelerations(e.graph, e.left_side, e.right_side, rows, b.nodes)
         except ZeroDivisionError:  # a speed moves no mass
-            return forms.augmented_accelerations(*system) if rows else e.accelerations(stabilized=False)
+            if not rows:
+                return e.accelerations(stabilized=False)
+            return forms.augmented_accelerations(e.graph, e.left_side, e.right_side, rows, b.nodes)
 
     def _with_unknowns(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
         return self.equations.simplified(substitute(nodes, self._highest))

@@ -25,7 +25,7 @@ MULTIPLIERS = "multipliers"
 """Input array of the graph: the multipliers of the constraint rows."""
 
 
-class Balance:
+class ForceSum:
     """The sum of forces, and the sum of moments about one point, with components in one frame."""
 
     def __init__(self, system: System, point: Point, frame: Frame) -> None:
@@ -57,34 +57,34 @@ def reaction_nodes(
     ModelError
         If it is ambiguous whether a load acts on the set, or if ``multipliers`` names a row that J does not have.
     """
-    balance = Balance(system, reaction.point, reaction.frame)
+    total = ForceSum(system, reaction.point, reaction.frame)
     members = reaction.members(system.model.bodies)
     for k in members:
-        _add_inertia(system, balance, bodies[k])
+        _add_inertia(system, total, bodies[k])
     minus_one = system.graph.const(-1)
     for load in (*_loads_on(system, bodies, members, name, reaction), *_constraint_loads(system, reaction, n_rows)):
         parts = {frame: scaled(minus_one, components) for frame, components in load.parts.items()}
         if isinstance(load, Force):
-            balance.add_force(load.point, parts)
+            total.add_force(load.point, parts)
         else:
-            balance.add_torque(parts)
-    return (*balance.force, *balance.torque)
+            total.add_torque(parts)
+    return (*total.force, *total.torque)
 
 
-def _add_inertia(system: System, balance: Balance, body: Body) -> None:
+def _add_inertia(system: System, total: ForceSum, body: Body) -> None:
     """Add ``(m v)'`` less the weight at the mass center, and H' about it."""
     if not body.mass.is_zero:
         motion = system.weighted_points.motion(body.point)
         acceleration = _accelerated(system, motion.acceleration, motion.velocity)
-        balance.add_force(body.point, {motion.frame: scaled(body.mass, acceleration)})
-        balance.add_force(body.point, {motion.frame: scaled(body.mass_rate, motion.velocity)})
+        total.add_force(body.point, {motion.frame: scaled(body.mass, acceleration)})
+        total.add_force(body.point, {motion.frame: scaled(body.mass_rate, motion.velocity)})
     if body.inertia is not None:
         frame = body.inertia_frame
         omega = system.frames.omega(body.frame, frame)
         alpha = _accelerated(system, system.frames.alpha(body.frame, frame), omega)
-        balance.add_torque({frame: inertia_torque(body.inertia, omega, alpha)})
+        total.add_torque({frame: inertia_torque(body.inertia, omega, alpha)})
         if body.inertia_rate is not None:
-            balance.add_torque({frame: product(body.inertia_rate, omega)})
+            total.add_torque({frame: product(body.inertia_rate, omega)})
 
 
 def _accelerated(system: System, at_rest: Triple, velocity: Triple) -> Triple:

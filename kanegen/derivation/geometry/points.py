@@ -21,7 +21,7 @@ Point: TypeAlias = Any  # sympy.physics.vector.Point
 
 
 @dataclass(frozen=True)
-class Motion:
+class PointMotion:
     """Velocity (m/s) and acceleration at u' = 0 (m/s^2) of a point, components in ``frame``."""
 
     frame: Frame
@@ -72,7 +72,7 @@ class Points:
         self._pieces: dict[tuple[Point, Point], tuple[Segment, ...]] = {}
         self._placements: dict[Point, Placement] = {}
         self._steps: dict[tuple[Point, Point], Placement] = {}
-        self._motions: dict[tuple[Placement, bool], Motion] = {}
+        self._motions: dict[tuple[Placement, bool], PointMotion] = {}
 
     def with_gravity(self, gravity: Triple | None) -> Points:
         """Points with gravity subtracted from their accelerations, so that inertia forces include the weights."""
@@ -81,7 +81,7 @@ class Points:
         x, y, z = gravity
         return replace(self, base_acceleration=(-x, -y, -z))
 
-    def motion(self, point: Point) -> Motion:
+    def motion(self, point: Point) -> PointMotion:
         return self._motion(self.placement(point))
 
     def placement(self, point: Point) -> Placement:
@@ -149,12 +149,12 @@ class Points:
 
     # -- motions --------------------------------------------------------------------------------------------
 
-    def _motion(self, placement: Placement) -> Motion:
+    def _motion(self, placement: Placement) -> PointMotion:
         """The motion, in the last segment's frame if each frame is below the one before, or else in a common frame."""
         frames = [segment.frame for segment in placement.segments]
         return self._along(placement, all(self.frames.is_below(outer, inner) for inner, outer in pairwise(frames)))
 
-    def _along(self, placement: Placement, outwards: bool) -> Motion:
+    def _along(self, placement: Placement, outwards: bool) -> PointMotion:
         key = (placement, outwards)
         if key not in self._motions:
             if placement.segments:
@@ -164,7 +164,7 @@ class Points:
                 self._motions[key] = self._given(placement.base)
         return self._motions[key]
 
-    def _given(self, point: Point) -> Motion:
+    def _given(self, point: Point) -> PointMotion:
         """The motion of a point from the velocity the user set."""
         frames = self.frames
         parts = frames.lower_vector(point._vel_dict[frames.inertial])
@@ -175,9 +175,9 @@ class Points:
         acceleration = plus(mapped(self.rate, velocity), cross(frames.omega(home, home), velocity))
         if self.base_acceleration is not None:
             acceleration = plus(frames.express({frames.inertial: self.base_acceleration}, home), acceleration)
-        return Motion(home, velocity, acceleration)
+        return PointMotion(home, velocity, acceleration)
 
-    def _advance(self, motion: Motion, segment: Segment, outwards: bool) -> Motion:
+    def _advance(self, motion: PointMotion, segment: Segment, outwards: bool) -> PointMotion:
         """The motion one segment further, in the segment's frame or in the common ancestor of both frames."""
         frames, frame, d = self.frames, segment.frame, segment.components
         below = outwards and frames.is_below(frame, motion.frame)
@@ -189,7 +189,7 @@ class Points:
 
         velocity = plus(mapped(self.rate, d), cross(frames.omega(frame, frame), d))
         acceleration = self._relative_acceleration(segment)
-        return Motion(home, total(motion.velocity, velocity), total(motion.acceleration, acceleration))
+        return PointMotion(home, total(motion.velocity, velocity), total(motion.acceleration, acceleration))
 
     def _relative_acceleration(self, segment: Segment) -> Triple:
         """The inertial second derivative of a segment at u' = 0."""

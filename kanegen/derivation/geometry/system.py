@@ -21,6 +21,7 @@ from kanegen.graph.linear import solve_linear
 from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
 from kanegen.model.inputs import FORCES, FREE
+from kanegen.model.records import POSITION
 
 State: TypeAlias = "dict[str, list[float]]"
 
@@ -138,10 +139,6 @@ class Variables:
         columns = [evaluate(nodes, state) for state in self.states]
         return list(zip(*columns, strict=True))
 
-    def magnitudes(self, nodes: Sequence[Node]) -> list[float]:
-        """The smallest absolute value of each node over the random states; 0 if it vanishes at one of them."""
-        return [min(abs(value) for value in values) for values in self.samples(nodes)]
-
     def vanish(self, nodes: Iterable[Node]) -> bool:
         """Whether all nodes are identically zero."""
         return self.decisions.are_zero(nodes)
@@ -205,7 +202,7 @@ class System(Variables):
     def _kept_positions(self) -> list[Node]:
         """The constraints on positions that the kinematics keep by themselves, norms of Euler parameters included."""
         kept = [self.norm(group) for group in self.norms]
-        for phi in self.settled([self.lower(expression) for expression in self.model.holonomic_constraints]):
+        for phi in self.settled([self.lower(expression) for expression in self.model.constraints_on(POSITION)]):
             slope = gradient([phi], [self.graph.one], self.q)
             if self.vanish([*(self.graph.dot(slope, column) for column in zip(*self.C, strict=True)), self.rate(phi)]):
                 kept.append(phi)

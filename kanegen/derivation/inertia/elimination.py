@@ -424,7 +424,7 @@ class _Elimination:
         return self._graph.apply("lt", limit, pivot)
 
     def _pass_scale(self, group: Iterable[Node]) -> None:
-        """Pass the scale of replaced components on to those that replace them.
+        """Pass the scale of replaced components on to their replacements.
 
         The scale is the order of magnitude of a diagonal entry before speeds are eliminated. Sines and cosines count as
         1 and sums as their largest term, so that scales are constants of a run unless lengths vary.

@@ -26,7 +26,7 @@ CLEAR: Final = 0.01
 one of which can be near a singular position by chance."""
 
 PARTNERS: Final = 8
-"""Most rows with which a row is compared: those that are next in length."""
+"""Most rows with which a row is compared: the next ones in length."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class RowSizes:
         self._places = {node: k for nodes in (loops.multipliers, loops.speeds) for k, node in enumerate(nodes)}
 
     def size(self, multiplier: Node, speed: Node, entry: Node) -> float:
-        """The entry of a row relative to its largest one; those that are constant during a run are preferred."""
+        """The entry of a row relative to its largest one; entries that are constant during a run are preferred."""
         size = float(np.median(np.abs(self._values[:, self._places[multiplier], self._places[speed]])))
         size = round(size, 9)  # so that every machine makes the same choice among equals
         return size * CONSTANT_BONUS if entry.constant and size > CLEAR else size

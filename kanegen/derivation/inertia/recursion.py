@@ -70,7 +70,7 @@ def velocity_recursion(
 ) -> Recursion:
     """The recursion of velocity components and of the residuals of constraints.
 
-    Those that do not depend on speeds are left out. ``partials`` are the derivatives with respect to the speeds. They
+    Nodes without speeds are left out. ``partials`` are the derivatives with respect to the speeds. They
     give the terms of nodes that are not sums, multiples or quotients of operands that depend on speeds.
     """
     bodily = set(velocities)

@@ -140,7 +140,7 @@ def _require_smooth(model: Any, stabilization: Any) -> None:
 
 def _defaults(prefix: str, d: Description, known: Mapping[str, float]) -> CasadiFunction:
     """The function of the values by default; NaN for those that are not known."""
-    names = (*d.coordinates, *d.speeds, *d.states), d.inputs, d.parameters
+    names = d.components, d.inputs, d.parameters
     return defaults(prefix, *(tuple(known.get(name, nan) for name in group) for group in names))
 
 
@@ -194,7 +194,7 @@ def _context(
 def _legends(d: Description, units: Mapping[str, str]) -> list[tuple[str, str, list[str]]]:
     """The arguments and values of the functions, with the names of their entries and, where known, their SI units."""
     entries = [
-        ("x", "coordinates, speeds, states", [*d.coordinates, *d.speeds, *d.states]),
+        ("x", "coordinates, speeds, states", d.components),
         ("u", "inputs", d.inputs),
         ("p", "parameters", d.parameters),
         ("y", "outputs", [name for name, shape in d.outputs.items() for _ in range(prod(shape))]),

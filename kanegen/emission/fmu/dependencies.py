@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from kanegen.codegen.description import REACTION
 from kanegen.derivation import Equations
 from kanegen.derivation.control.feedback import feedback_laws
-from kanegen.emission.fmu.variables import OUTPUT, Table, Variable
+from kanegen.emission.fmu.variables import OUTPUT, FmuVariable, Table
 from kanegen.graph import Node, reachable
 
 Known = tuple[str, int]
@@ -20,7 +20,7 @@ class Dependencies:
     def __init__(self, equations: Equations, table: Table) -> None:
         self._equations = equations
         self._table = table
-        self._places = {(v.kind, v.index): k for k, v in enumerate(table.variables) if v.kind in ("STATE", "INPUT")}
+        self._places = {(v.group, v.index): k for k, v in enumerate(table.variables) if v.group in ("STATE", "INPUT")}
         self._all = frozenset(self._places)
         self._laws: frozenset[Known] | None = None
         self._accelerations: frozenset[Known] | None = None
@@ -30,16 +30,16 @@ class Dependencies:
         variable = self._table.variables[place]
         return sorted(self._places[known] for known in self._known(variable))
 
-    def _known(self, variable: Variable) -> frozenset[Known]:
-        if variable.kind in ("MODE", "COUNT") or variable.variability == "discrete":
+    def _known(self, variable: FmuVariable) -> frozenset[Known]:
+        if variable.group in ("MODE", "COUNT") or variable.variability == "discrete":
             return frozenset()
-        if variable.kind == "STATE":
+        if variable.group == "STATE":
             return frozenset({("STATE", variable.index)})
-        if variable.kind == "RATE":
+        if variable.group == "RATE":
             return self._of_rate(variable.index)
-        if variable.kind == "VALUE":
+        if variable.group == "VALUE":
             return self._of_value(variable)
-        if variable.kind == "LAW":
+        if variable.group == "LAW":
             return self._of_laws()
         return self._all
 
@@ -52,7 +52,7 @@ class Dependencies:
             return self._of_accelerations()
         return self._of_nodes([system.sdot[index - n_q - n_u]])
 
-    def _of_value(self, variable: Variable) -> frozenset[Known]:
+    def _of_value(self, variable: FmuVariable) -> frozenset[Known]:
         function = self._table.functions[variable.function]
         name = function.name
         if name.startswith(OUTPUT):

@@ -14,7 +14,7 @@ from kanegen.codes import Mode
 from kanegen.emission.example import Stabilized
 from kanegen.emission.fmu.dependencies import Dependencies
 from kanegen.emission.fmu.options import FmuOptions
-from kanegen.emission.fmu.variables import Table, Variable
+from kanegen.emission.fmu.variables import FmuVariable, Table
 from kanegen.errors import BuildError
 from kanegen.units import Unit
 
@@ -136,7 +136,7 @@ def _interfaces(root: Element, fmu: Fmu) -> None:
         simulation.set("hasEventMode", "false")
 
 
-def _units(root: Element, variables: Iterable[Variable]) -> None:
+def _units(root: Element, variables: Iterable[FmuVariable]) -> None:
     """The units of the variables, in the order of first use; display units of the same SI unit are together."""
     used: dict[str, list[Unit]] = {}
     for variable in variables:
@@ -177,13 +177,13 @@ def _types(root: Element, fmu: Fmu) -> None:
             SubElement(element, "Item", name=label, value=str(k + 1))
 
 
-def _initial(variable: Variable) -> str | None:
+def _initial(variable: FmuVariable) -> str | None:
     if variable.causality in ("input", "independent"):
         return None
     return "calculated" if variable.is_calculated else "exact"
 
 
-def _variable_2(parent: Element, place: int, variable: Variable) -> None:
+def _variable_2(parent: Element, place: int, variable: FmuVariable) -> None:
     element = SubElement(
         parent,
         "ScalarVariable",
@@ -204,7 +204,7 @@ def _variable_2(parent: Element, place: int, variable: Variable) -> None:
         value.set("derivative", str(variable.state + 1))  # counted from 1
 
 
-def _variable_3(parent: Element, place: int, variable: Variable) -> None:
+def _variable_3(parent: Element, place: int, variable: FmuVariable) -> None:
     kind = {"real": "Float64", "integer": "Int32"}.get(variable.type, "Enumeration")
     element = SubElement(
         parent,
@@ -224,9 +224,9 @@ def _variable_3(parent: Element, place: int, variable: Variable) -> None:
         element.set("derivative", str(variable.state))
 
 
-def _value(element: Element, variable: Variable) -> None:
-    if variable.start is not None:
-        element.set("start", repr(variable.start))
+def _value(element: Element, variable: FmuVariable) -> None:
+    if variable.value is not None:
+        element.set("start", repr(variable.value))
     if variable.unit is not None:
         element.set("unit", variable.unit.si)
         if not variable.unit.is_coherent:

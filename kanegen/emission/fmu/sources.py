@@ -57,8 +57,8 @@ def available_headers(methods: tuple[str, ...], version: str) -> dict[str, str]:
 def _context(fmu: Fmu, d: Description) -> dict[str, Any]:
     """What the template of the tables prints."""
     laws = context_of_laws(laws_of(d))
-    starts = {kind: [v.start for v in fmu.table.variables if v.kind == kind] for kind in ("STATE", "PARAMETER")}
-    inputs = {v.index: v.start for v in fmu.table.variables if v.kind == "INPUT"}
+    starts = {kind: [v.value for v in fmu.table.variables if v.group == kind] for kind in ("STATE", "PARAMETER")}
+    inputs = {v.index: v.value for v in fmu.table.variables if v.group == "INPUT"}
     gains = fmu.stabilized.gains
     defaults = [inputs.get(k, slot.default or 0.0) for k, slot in enumerate(d.input_slots)]
     return {

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from kanegen.codegen.description import REACTION, Description
+from kanegen.codegen.description import REACTION, Description, Variable
 from kanegen.codes import CONTACT_GUARDS, Mode
 from kanegen.emission.fmu.options import FmuOptions
 from kanegen.errors import SolveError
@@ -26,23 +26,18 @@ REACTION_PARTS: Final = {"force": exponents(kg=1, m=1, s=-2), "torque": exponent
 
 
 @dataclass(frozen=True)
-class Variable:
+class FmuVariable(Variable):
     """A variable of the FMU; its value reference is its place in the table.
 
-    ``kind``: FMU_... of the C code without the prefix; ``index``, ``function``, ``row``: see fmu_tables.h. ``type``:
-    real, integer, or the name of an enumeration. ``start``: None for calculated values. ``state``: place of the state
-    of which this is the derivative.
+    ``group``: FMU_... of the C code without the prefix; ``index``, ``function``, ``row``: see fmu_tables.h. ``value``:
+    at the start, None for calculated values. ``type``: real, integer, or the name of an enumeration. ``state``: the
+    place of the state of which this is the derivative.
     """
 
-    name: str
-    kind: str
-    index: int
-    description: str
+    description: str = ""
     causality: str = "local"
     variability: str = "continuous"
     type: str = "real"
-    start: Any = None
-    unit: Unit | None = None
     function: int = 0
     row: int = -1
     state: int | None = None
@@ -50,7 +45,7 @@ class Variable:
     @property
     def is_calculated(self) -> bool:
         """Whether the FMU computes the value at the start."""
-        return self.start is None and self.causality in ("output", "local")
+        return self.value is None and self.causality in ("output", "local")
 
 
 class Function(NamedTuple):
@@ -65,12 +60,12 @@ class Function(NamedTuple):
 class Table:
     """All variables and the functions that evaluate some of them."""
 
-    variables: tuple[Variable, ...]
+    variables: tuple[FmuVariable, ...]
     functions: tuple[Function, ...]
 
     def places(self, *kinds: str) -> list[int]:
         """Places of the variables of these kinds."""
-        return [k for k, variable in enumerate(self.variables) if variable.kind in kinds]
+        return [k for k, variable in enumerate(self.variables) if variable.group in kinds]
 
     def outputs(self) -> list[int]:
         """Places of the outputs."""
@@ -96,7 +91,7 @@ class Subject:
     def components(self) -> tuple[str, ...]:
         """Names of the components of the state."""
         d = self.description
-        return (*d.coordinates, *d.speeds, *d.states)
+        return d.components
 
 
 def require_values(subject: Subject) -> None:
@@ -126,7 +121,7 @@ def variable_table(subject: Subject) -> Table:
         _events(subject),
         _solver(subject),
     )
-    time = Variable("time", "TIME", 0, "time", "independent", unit=coherent(_SECOND))
+    time = FmuVariable("time", "TIME", 0, description="time", causality="independent", unit=coherent(_SECOND))
     return Table(_unique([time, *chain.from_iterable(parts)]), functions)
 
 
@@ -134,7 +129,7 @@ _SECOND: Final = exponents(s=1)
 _JOULE: Final = exponents(kg=1, m=2, s=-2)
 
 
-def _unique(variables: list[Variable]) -> tuple[Variable, ...]:
+def _unique(variables: list[FmuVariable]) -> tuple[FmuVariable, ...]:
     """The variables with names that differ: a name that exists gets a number."""
     taken: set[str] = set()
     result = []
@@ -148,22 +143,16 @@ def _unique(variables: list[Variable]) -> tuple[Variable, ...]:
     return tuple(result)
 
 
-def _states(subject: Subject) -> Iterator[Variable]:
-    d, units = subject.description, subject.units
-    kinds = chain(
-        (("coordinate", name) for name in d.coordinates),
-        (("speed", name) for name in d.speeds),
-        (("state", name) for name in d.states),
-    )
-    components = list(kinds)
-    for k, (kind, name) in enumerate(components):
-        yield Variable(
-            name, "STATE", k, f"{kind} {name}", "output", start=float(subject.values[name]), unit=units.get(name)
-        )
-    for k, (kind, name) in enumerate(components):
-        unit = None if (own := units.get(name)) is None else _rate(own)
+def _states(subject: Subject) -> Iterator[FmuVariable]:
+    components = subject.description.variables("qus", subject.units, subject.values)
+    for k, x in enumerate(components):
+        text = f"{x.group} {x.name}"
+        yield FmuVariable(x.name, "STATE", k, x.unit, float(x.value or 0.0), text, "output")
+    for k, x in enumerate(components):
+        unit = None if x.unit is None else _rate(x.unit)
         # Time is the first variable, and the states follow it.
-        yield Variable(f"der({name})", "RATE", k, f"rate of the {kind} {name}", unit=unit, state=1 + k)
+        text = f"rate of the {x.group} {x.name}"
+        yield FmuVariable(f"der({x.name})", "RATE", k, unit, None, text, state=1 + k)
 
 
 def _rate(unit: Unit) -> Unit:
@@ -176,23 +165,23 @@ def _rate(unit: Unit) -> Unit:
     return replace(rate, text=text, si=text)
 
 
-def _inputs(subject: Subject) -> Iterator[Variable]:
+def _inputs(subject: Subject) -> Iterator[FmuVariable]:
     d = subject.description
     for k, slot in enumerate(d.input_slots):
         unit = subject.units.get(slot.name)
         if slot.law is not None:
             variability = "continuous" if slot.law.sample_time is None else "discrete"
             text = f"input {slot.name} by its feedback law"
-            yield Variable(slot.name, "LAW", k, text, "output", variability, unit=unit)
+            yield FmuVariable(slot.name, "LAW", k, unit, None, text, "output", variability)
         else:
             start = float(subject.values.get(slot.name, 0.0))
-            yield Variable(slot.name, "INPUT", k, f"input {slot.name}", "input", start=start, unit=unit)
+            yield FmuVariable(slot.name, "INPUT", k, unit, start, f"input {slot.name}", "input")
 
 
-def _parameters(subject: Subject) -> Iterator[Variable]:
-    for k, name in enumerate(subject.description.parameters):
-        value, unit = float(subject.values[name]), subject.units.get(name)
-        yield Variable(name, "PARAMETER", k, f"parameter {name}", "parameter", "tunable", start=value, unit=unit)
+def _parameters(subject: Subject) -> Iterator[FmuVariable]:
+    for x in subject.description.variables("p", subject.units, subject.values):
+        value, text = float(x.value or 0.0), f"parameter {x.name}"
+        yield FmuVariable(x.name, "PARAMETER", x.index, x.unit, value, text, "parameter", "tunable")
 
 
 def _functions(d: Description) -> tuple[Function, ...]:
@@ -218,15 +207,14 @@ def _values(functions: tuple[Function, ...], name: str) -> Iterator[tuple[int, i
                 yield k, function.first + i
 
 
-def _outputs(subject: Subject, functions: tuple[Function, ...]) -> Iterator[Variable]:
+def _outputs(subject: Subject, functions: tuple[Function, ...]) -> Iterator[FmuVariable]:
     row = 0
     for name, shape in subject.description.outputs.items():
         for i, (function, place) in enumerate(_values(functions, f"{OUTPUT}{name}")):
             text = f"output {name}"
             unit = subject.units.get(name)
-            yield Variable(
-                name + _subscript(i, shape), "VALUE", place, text, "output", unit=unit, function=function, row=row + i
-            )
+            label = name + _subscript(i, shape)
+            yield FmuVariable(label, "VALUE", place, unit, None, text, "output", function=function, row=row + i)
         row += prod(shape)
 
 
@@ -239,16 +227,16 @@ def _subscript(index: int, shape: tuple[int, ...]) -> str:
     return f"[{','.join(map(str, places))}]" if places else ""
 
 
-def _energies(subject: Subject, functions: tuple[Function, ...]) -> Iterator[Variable]:
+def _energies(subject: Subject, functions: tuple[Function, ...]) -> Iterator[FmuVariable]:
     joule = coherent(_JOULE)
     unit = replace(joule, text="J", si="J") if subject.units else None
     for name, label in ENERGIES.items():
         for function, place in _values(functions, name):
             text = label.partition(".")[2] + " energy"
-            yield Variable(label, "VALUE", place, text, "output", unit=unit, function=function)
+            yield FmuVariable(label, "VALUE", place, unit, None, text, "output", function=function)
 
 
-def _reactions(subject: Subject, functions: tuple[Function, ...]) -> Iterator[Variable]:
+def _reactions(subject: Subject, functions: tuple[Function, ...]) -> Iterator[FmuVariable]:
     parts = [(part, powers, i) for part, powers in REACTION_PARTS.items() for i in range(3)]
     for name in subject.description.reactions:
         values = _values(functions, f"{REACTION}{name}")
@@ -256,49 +244,51 @@ def _reactions(subject: Subject, functions: tuple[Function, ...]) -> Iterator[Va
             text = f"{part} of the reaction {name}, component {i + 1}"
             unit = coherent(powers) if subject.units else None
             label = f"reaction.{name}.{part}[{i + 1}]"
-            yield Variable(label, "VALUE", place, text, "output", unit=unit, function=function)
+            yield FmuVariable(label, "VALUE", place, unit, None, text, "output", function=function)
 
 
-def _controls(subject: Subject, functions: tuple[Function, ...]) -> Iterator[Variable]:
+def _controls(subject: Subject, functions: tuple[Function, ...]) -> Iterator[FmuVariable]:
     servo = subject.description.servo
     for k, (function, place) in enumerate(_values(functions, "control")):
         name = subject.description.inputs[servo.controls[k]] if servo else ""
         text = f"value of the input {name} that enforces the servo-constraints"
         unit = subject.units.get(name)
-        yield Variable(f"control.{name}", "VALUE", place, text, "output", unit=unit, function=function)
+        yield FmuVariable(f"control.{name}", "VALUE", place, unit, None, text, "output", function=function)
 
 
-def _contacts(subject: Subject) -> Iterator[Variable]:
+def _contacts(subject: Subject) -> Iterator[FmuVariable]:
     contacts = subject.description.contacts
     for k, contact in enumerate(contacts.table):
         text = f"mode of the contact {contact.name}"
-        yield Variable(f"contact.{contact.name}.mode", "MODE", k, text, "output", "discrete", type=Mode.__name__)
+        name = f"contact.{contact.name}.mode"
+        yield FmuVariable(name, "MODE", k, None, None, text, "output", "discrete", Mode.__name__)
     for k, row in enumerate(contacts.rows):
-        yield Variable(f"contact_force.{row}", "FORCE", k, f"multiplier of the contact row {row}", "output")
+        text = f"multiplier of the contact row {row}"
+        yield FmuVariable(f"contact_force.{row}", "FORCE", k, None, None, text, "output")
 
 
-def _events(subject: Subject) -> Iterator[Variable]:
+def _events(subject: Subject) -> Iterator[FmuVariable]:
     d = subject.description
     # The kinks of feedback laws are events too, after those of the user.
     names = [*(event.name for event in d.events), *d.switches]
     for k, name in enumerate(names):
         text = f"how often the event {name} has happened"
-        yield Variable(f"event.{name}.count", "COUNT", k, text, "output", "discrete", type="integer")
+        yield FmuVariable(f"event.{name}.count", "COUNT", k, None, None, text, "output", "discrete", "integer")
     for k, name in enumerate(names):
-        yield Variable(f"event_indicator.{name}", "GUARD", k, f"guard of the event {name}")
+        yield FmuVariable(f"event_indicator.{name}", "GUARD", k, description=f"guard of the event {name}")
     for m, contact in enumerate(d.contacts.table):
         for i in range(CONTACT_GUARDS):
             place = len(names) + CONTACT_GUARDS * m + i
             text = f"guard {i + 1} of the contact {contact.name}"
-            yield Variable(f"event_indicator.{contact.name}[{i + 1}]", "GUARD", place, text)
+            yield FmuVariable(f"event_indicator.{contact.name}[{i + 1}]", "GUARD", place, description=text)
 
 
-def _solver(subject: Subject) -> Iterator[Variable]:
+def _solver(subject: Subject) -> Iterator[FmuVariable]:
     method = subject.methods.index(subject.options.stepping["method"]) + 1
     text = "integration method of the co-simulation"
-    yield Variable("solver.method", "METHOD", 0, text, "parameter", "fixed", type="Method", start=method)
+    yield FmuVariable("solver.method", "METHOD", 0, None, method, text, "parameter", "fixed", "Method")
     for k, (name, value) in enumerate(subject.options.numbers.items()):
         option = table(StepOptions)[name]
         unit = coherent(_SECOND) if option.kind is Kind.SECONDS else None
         text = option.text.rstrip(".").replace("None:", "0:")
-        yield Variable(f"solver.{name}", "OPTION", k, text, "parameter", "fixed", start=value, unit=unit)
+        yield FmuVariable(f"solver.{name}", "OPTION", k, unit, value, text, "parameter", "fixed")

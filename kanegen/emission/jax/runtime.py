@@ -1,4 +1,4 @@
-"""The kernels in JAX as text: those that a module needs, with what they call."""
+"""The text of the kernels in JAX that a module calls, and of the functions that these call."""
 
 from __future__ import annotations
 

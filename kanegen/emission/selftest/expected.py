@@ -122,7 +122,7 @@ class Accuracy:
 
     @classmethod
     def of(cls, program: Program, *names: str) -> Accuracy:
-        """The accuracy of functions of a program, with those that they call."""
+        """The accuracy of functions of a program, and of the functions that they call."""
         waiting, called = [program.function(name) for name in names], set[ProgramFunction]()
         while waiting:
             function = waiting.pop()

@@ -7,12 +7,10 @@ from typing import Any
 
 import sympy
 
-from kanegen.model.description import SystemDescription
+from kanegen.model.description import CONSTRAINT_KINDS, SystemDescription
 from kanegen.model.expressions import atoms, base_symbol, derivatives, symbol_name, symbol_names
 from kanegen.model.linear import coefficients, is_affine, is_regular
-
-CONSTRAINTS = ("holonomic_constraints", "implied_constraints", "nonholonomic_constraints", "acceleration_constraints")
-"""The fields of a model that hold constraints."""
+from kanegen.model.records import ACCELERATION, POSITION, VELOCITY
 
 
 def equation_problems(model: SystemDescription) -> Iterator[str]:
@@ -71,26 +69,42 @@ def _kinematics_fault(expr: Any, rates: frozenset[Any], speeds: frozenset[Any]) 
 
 
 def _constraint_problems(model: SystemDescription) -> Iterator[str]:
-    coordinates, speeds = frozenset(model.coordinates), frozenset(model.all_speeds)
-    for field in ("holonomic_constraints", "implied_constraints"):
-        for k, expr in enumerate(getattr(model, field)):
-            if not derivatives(expr, coordinates, 0):
-                yield f"{field}[{k}] ({expr}) depends on no coordinate: expected an expression that contains q"
-    for k, expr in enumerate(model.nonholonomic_constraints):
-        if not derivatives(expr, coordinates, 1) | derivatives(expr, speeds, 0):
-            of_positions = bool(derivatives(expr, coordinates, 0))
-            advice = "; constraints on positions belong to holonomic_constraints" if of_positions else ""
-            yield f"nonholonomic_constraints[{k}] ({expr}) depends on no speed: expected u or q' in it{advice}"
-    for k, expr in enumerate(model.acceleration_constraints):
-        accelerations = derivatives(expr, coordinates, 2) | derivatives(expr, speeds, 1)
-        if not accelerations or not is_affine(expr, accelerations):
-            fault = "is nonlinear in u'" if accelerations else "depends on no u'"
-            yield f"acceleration_constraints[{k}] ({expr}) {fault}: expected an equation linear in u'"
+    for kind in CONSTRAINT_KINDS:
+        for k, expr in enumerate(getattr(model, kind.field)):
+            if fault := _FAULTS[kind.level](model, expr):
+                yield f"{kind.field}[{k}] ({expr}) {fault}"
+
+
+def _position_fault(model: SystemDescription, expr: Any) -> str:
+    known = derivatives(expr, frozenset(model.coordinates), 0)
+    return "" if known else "depends on no coordinate: expected an expression that contains q"
+
+
+def _velocity_fault(model: SystemDescription, expr: Any) -> str:
+    coordinates = frozenset(model.coordinates)
+    if derivatives(expr, coordinates, 1) | derivatives(expr, frozenset(model.all_speeds), 0):
+        return ""
+    of_positions = bool(derivatives(expr, coordinates, 0))
+    advice = "; constraints on positions belong to holonomic_constraints" if of_positions else ""
+    return f"depends on no speed: expected u or q' in it{advice}"
+
+
+def _acceleration_fault(model: SystemDescription, expr: Any) -> str:
+    accelerations = derivatives(expr, frozenset(model.coordinates), 2)
+    accelerations |= derivatives(expr, frozenset(model.all_speeds), 1)
+    if accelerations and is_affine(expr, accelerations):
+        return ""
+    fault = "is nonlinear in u'" if accelerations else "depends on no u'"
+    return f"{fault}: expected an equation linear in u'"
+
+
+_FAULTS = {POSITION: _position_fault, VELOCITY: _velocity_fault, ACCELERATION: _acceleration_fault}
+"""What is wrong with a constraint of each level."""
 
 
 def _contradictions(model: SystemDescription) -> Iterator[str]:
     """Constraints of one kind that differ by a nonzero number. Equal constraints are legal: they are redundant."""
-    for field in CONSTRAINTS:
+    for field in (kind.field for kind in CONSTRAINT_KINDS):
         seen: dict[Any, tuple[int, Any]] = {}
         for k, expr in enumerate(getattr(model, field)):
             offset, varying = _offset(expr)

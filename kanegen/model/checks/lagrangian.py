@@ -18,7 +18,7 @@ from kanegen.errors import DerivationError, warn_user
 from kanegen.graph import Tangent, evaluate, gradient
 from kanegen.model.checks.motions import Motions, Snapshot, Values, snapshots
 from kanegen.model.checks.velocities import CONTRADICTION, readable
-from kanegen.model.description import SystemDescription
+from kanegen.model.description import CONSTRAINT_KINDS, SystemDescription
 from kanegen.model.expressions import derivatives, dyadic_expressions, dyadic_frames, symbol_name
 from kanegen.model.geometry import is_ground, path, position_path, steps
 
@@ -48,7 +48,7 @@ def lagrangian_contradictions(model: SystemDescription) -> list[str]:
     if model.lagrangian is None:
         return []
     norms = [sympy.Add(*(e**2 for e in group), -1) for group in model.euler_parameters]
-    motions = Motions(model.changed(nonholonomic_constraints=()), norms)
+    motions = Motions(model.changed(**{kind.field: () for kind in CONSTRAINT_KINDS}), norms)
     try:
         states = motions.states(count=2)
         problems = [*_not_quadratic(model, motions, states)]

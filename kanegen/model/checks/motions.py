@@ -21,6 +21,7 @@ from kanegen.graph.decisions import RELATIVE_ZERO, with_errors
 from kanegen.graph.ranks import RANK_TOLERANCE, off_span, unit_rows
 from kanegen.model.description import SystemDescription
 from kanegen.model.geometry import Geometry, Pair, path
+from kanegen.model.records import VELOCITY
 
 Values = dict[str, list[float]]
 
@@ -91,7 +92,7 @@ class Motions:
     @cached_property
     def _velocities(self) -> list[Node]:
         """The kinematics and the velocity constraints."""
-        return [*map(self.lower, (*self.model.kinematics, *self.model.nonholonomic_constraints))]
+        return [*map(self.lower, (*self.model.kinematics, *self.model.constraints_on(VELOCITY)))]
 
     def states(self, count: int = 2, order: int = 1) -> list[Values]:
         """Up to ``count`` states with positions, velocities and, for ``order`` 2, accelerations of a motion."""

@@ -27,8 +27,9 @@ from kanegen.model.expressions import (
 from kanegen.model.geometry import connected_symbols
 from kanegen.model.linear import affine_coefficients
 from kanegen.model.places import Place
+from kanegen.model.records import ACCELERATION, POSITION, VELOCITY
 
-_POSITION = ("q", "r")
+_OF_POSITION = ("q", "r")
 _MOTION = ("q", "q'", "u", "r", "r'")
 _FORCE = (*_MOTION, "r''", "s")
 _RATE = (*_FORCE, "q''", "u'")
@@ -37,22 +38,22 @@ _RATE = (*_FORCE, "q''", "u'")
 ALLOWED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("law", "servo gain", "limit"), ()),
     **dict.fromkeys(("mass", "inertia", "gravity"), ("r",)),
-    **dict.fromkeys(("holonomic", "position", "orientation", "gap", "contact force", "servo position"), _POSITION),
-    "potential energy": (*_POSITION, "s"),
+    **dict.fromkeys((POSITION, "position", "orientation", "gap", "contact force", "servo position"), _OF_POSITION),
+    "potential energy": (*_OF_POSITION, "s"),
     "lagrangian": ("q", "q'", "r", "r'", "s"),
     "momentum": ("q", "q'", "r", "r'"),
     "speed definition": ("q", "u", "r"),
-    **dict.fromkeys(("kinematics", "nonholonomic", "velocity", "angular velocity", "velocity gap", "slip"), _MOTION),
+    **dict.fromkeys(("kinematics", VELOCITY, "velocity", "angular velocity", "velocity gap", "slip"), _MOTION),
     **dict.fromkeys(("impulse", "servo velocity"), _MOTION),
     **dict.fromkeys(("constraint force", "normal load", "guard", "reset", "servo law", "feedback"), _FORCE),
-    **dict.fromkeys(("acceleration", "control constraint"), (*_MOTION, "r''", "q''", "u'")),
+    **dict.fromkeys((ACCELERATION, "control constraint"), (*_MOTION, "r''", "q''", "u'")),
     **dict.fromkeys(("load", "rate"), _RATE),
     "output": (*_RATE, "s'"),
 }
 
 _ADVICE = {
-    "holonomic": "a constraint with speeds belongs to nonholonomic_constraints",
-    "nonholonomic": "a constraint with u' belongs to acceleration_constraints",
+    POSITION: "a constraint with speeds belongs to nonholonomic_constraints",
+    VELOCITY: "a constraint with u' belongs to acceleration_constraints",
     "mass": "Kane's F* = -(m v)' holds for a mass that is a function of time; for a mass that depends on the motion, "
     "Kane's and Lagrange's equations differ",
     "inertia": "write the inertia in a frame in which its components are constant, such as the frame of the body",

@@ -20,6 +20,7 @@ from kanegen.model.description import SystemDescription
 from kanegen.model.expressions import symbol_name
 from kanegen.model.laws import Coulomb, Law
 from kanegen.model.places import Place
+from kanegen.model.records import ACCELERATION, POSITION, VELOCITY
 from kanegen.units import Unit, Units, coherent, exponents
 
 NEWTON: Final = exponents(kg=1, m=1, s=-2)
@@ -37,7 +38,7 @@ _PLACES: Final[dict[str, Dimension | None]] = {
     "velocity": exponents(m=1, s=-1),
     "potential energy": JOULE,
     "lagrangian": JOULE,
-    **dict.fromkeys(("holonomic", "nonholonomic", "acceleration", "gap", "velocity gap", "slip", "guard")),
+    **dict.fromkeys((POSITION, VELOCITY, ACCELERATION, "gap", "velocity gap", "slip", "guard")),
     **dict.fromkeys(("servo position", "servo velocity", "control constraint", "servo law")),
 }
 """The unit of the expressions of a place by its kind, None if only their terms must agree.

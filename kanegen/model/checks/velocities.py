@@ -31,6 +31,7 @@ from kanegen.model.expressions import (
     vector_frames,
 )
 from kanegen.model.geometry import is_ground, path, steps
+from kanegen.model.records import POSITION
 
 CONTRADICTION = 1e-6
 """Two velocities contradict each other if they differ by more than this, relative to their components and to the terms
@@ -70,7 +71,7 @@ def motion_problems(model: SystemDescription) -> list[str]:
     if not claims and not model.implied_constraints:
         return []
     norms = [sympy.Add(*(e**2 for e in group), -1) for group in model.euler_parameters]
-    motions = Motions(model, (*model.holonomic_constraints, *norms, *model.implied_constraints))
+    motions = Motions(model, (*model.constraints_on(POSITION), *norms, *model.implied_constraints))
     try:
         states = motions.states(order=max((claim.order for claim in claims), default=1))
         expressions = (expr for claim in claims for expr in claim.expressions)
@@ -88,7 +89,7 @@ def motion_problems(model: SystemDescription) -> list[str]:
 
 
 def _not_implied(model: SystemDescription, motions: Motions) -> Iterator[str]:
-    follows = motions.rates_follow(len(model.holonomic_constraints) + len(model.euler_parameters))
+    follows = motions.rates_follow(len(model.constraints_on(POSITION)) + len(model.euler_parameters))
     for k, (phi, kept) in enumerate(zip(model.implied_constraints, follows or (), strict=False)):
         if not kept:
             yield (

@@ -72,7 +72,7 @@ class Code:
 
     @property
     def callees(self) -> tuple[str, ...]:
-        """The functions that are called directly: fallbacks of guards first, then those that are evaluated."""
+        """The functions that are called directly: first fallbacks of guards, then evaluated functions."""
         fallbacks = [s.otherwise for s in self.statements if isinstance(s, Guard) and s.otherwise is not None]
         return (*fallbacks, *(s.function for s in self.statements if isinstance(s, Evaluate)))
 

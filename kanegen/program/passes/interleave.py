@@ -1,6 +1,6 @@
 """Interleaves long functions, so that fewer operations wait for others.
 
-A processor executes operations ahead of those that wait, but it sees only some hundreds of them. Depth first, a whole
+A processor executes later operations while earlier ones wait, but it sees only some hundreds. Depth first, a whole
 elimination from the tips of a chain to its root precedes the forces, on which it does not depend, and each pivot waits
 for the one before it. Here the order is that in which a processor that sees all operations would start them. Values and
 their rounding do not change.
@@ -121,7 +121,7 @@ class _Reader:
         return _Item(operations, time, frozenset(self._operands))
 
     def _cost(self, value: Value) -> tuple[int, int]:
-        """Operations and time of a value from those that are named."""
+        """Operations and time of a value, computed from named ones."""
         if value.op == "input":
             self.arrays.add(value.payload[0])
         if value.op in LOADS:

@@ -206,7 +206,7 @@ def _arrays_read(lowered: Lowered) -> dict[Value, frozenset[str]]:
 def split(code: Code) -> Code:
     """Return ``code`` with its temporaries and stores in parts if it is longer than `LONGEST`.
 
-    It is divided where few temporaries are live, because those that another part needs pass through memory.
+    It is divided where few temporaries are live, because a temporary of another part passes through memory.
     """
     if sum(isinstance(s, Let | Store) for s in code.statements) <= LONGEST:
         return code

@@ -72,13 +72,13 @@ class Balance:
     def names(self) -> tuple[str, ...]:
         """The names of the entries of X."""
         d = self.description
-        return (*d.coordinates, *d.speeds, *d.states, *d.inputs, *(f"force of {row}" for row in d.contacts.rows))
+        return (*d.components, *d.inputs, *(f"force of {row}" for row in d.contacts.rows))
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The names of the rates, residuals and laws in F, without the equations of contacts."""
         d = self.description
-        rates = [f"{name}'" for name in (*d.coordinates, *d.speeds, *d.states)]
+        rates = [f"{name}'" for name in d.components]
         laws = (f"law of {d.inputs[slot]}" for slot in self.laws)
         return (*(rates[row] for row in self.rates), *d.constraints.levels, *laws)
 

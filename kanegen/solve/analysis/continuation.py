@@ -7,7 +7,7 @@ the tangent of the curve of equilibria, and the correction is perpendicular to i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from kanegen.errors import SolveError, brief
 from kanegen.solve.analysis.arclength import Family as EquationFamily
 from kanegen.solve.analysis.arclength import Point, curve
 from kanegen.solve.analysis.equilibrium import Equilibrium, Trimmable
+from kanegen.solve.analysis.trim import Search, rest
 from kanegen.solve.values import (
     Variables,
     key_name,
@@ -161,7 +162,7 @@ class Continuable(Trimmable):
         SolveError
             As :meth:`equilibrium`; the message contains the value at which the branch ends.
         """
-        family = _Family.of(self, "equilibrium", parameter, {"q0": q0, **options})
+        family = _Family.of(self, Trimmable.equilibrium, parameter, {"q0": q0, **options})
         return _natural(family, values)
 
     def steady_motions(self, parameter: Any, values: Any, q0: Any = None, u0: Any = None, **options: Any) -> Branch:
@@ -169,7 +170,7 @@ class Continuable(Trimmable):
 
         ``options`` are further arguments of :meth:`steady_motion`; otherwise as :meth:`equilibria`.
         """
-        family = _Family.of(self, "steady_motion", parameter, {"q0": q0, "u0": u0, **options})
+        family = _Family.of(self, Trimmable.steady_motion, parameter, {"q0": q0, "u0": u0, **options})
         return _natural(family, values)
 
     def equilibrium_curve(
@@ -219,8 +220,8 @@ class Continuable(Trimmable):
         d, name = self.description, key_name(parameter)
         known = (*d.parameters, *d.inputs)
         require_none([] if name in known else [unknown(name, known, "parameter or input")])
-        family = _Family.of(self, "_rest", name, {"q0": q0, **options})
-        n_y = len(d.coordinates) + len(d.speeds) + len(d.states)
+        family = _Family.of(self, rest, name, {"q0": q0, **options})
+        n_y = len(d.components)
         tolerance = options.get("tolerance", 1e-10)
         equations = EquationFamily(
             name,
@@ -229,31 +230,33 @@ class Continuable(Trimmable):
             tolerance,
         )
         points = curve(Point(first, *family.at(first)), equations, end, positive(step, "step"), max_steps)
-        states = [Equilibrium(**family.solver_at(point.p)._record(point.balance, point.root)) for point in points]
+        states = [
+            Equilibrium(**Search(family.solver_at(point.p)).record(point.balance, point.root)) for point in points
+        ]
         return Branch(name, np.array([point.p for point in points]), tuple(states))
 
 
 @dataclass(frozen=True, eq=False)
 class _Family:
-    """The steady states of a solver as a function of a parameter: the method, and its arguments by name."""
+    """The steady states of a solver as a function of a parameter: what finds one, and its arguments by name."""
 
     solver: Continuable
-    method: str
+    method: Callable[..., Any]
     parameter: str
     start: Mapping[str, dict[str, float]]
     options: Mapping[str, Any]
 
     @classmethod
-    def of(cls, solver: Continuable, method: str, parameter: Any, arguments: dict[str, Any]) -> _Family:
+    def of(cls, solver: Continuable, method: Callable[..., Any], parameter: Any, arguments: dict[str, Any]) -> _Family:
         """The family from the arguments of the method. Raises `SolveError` for unknown names."""
         d, name = solver.description, key_name(parameter)
-        known = (*d.parameters, *d.inputs, *d.coordinates, *d.speeds, *d.states)
+        known = (*d.parameters, *d.inputs, *d.components)
         require_none(
             [unknown(name, known, "parameter, input, coordinate, speed or state")] if name not in known else []
         )
         t = time_or_start(arguments.get("t"), d, solver.initial)
         released = names_in(arguments.get("free_inputs", ()), "free_inputs")
-        inputs, laws = solver.inputs_of_balance(t, arguments.pop("r", None), [*released, name])
+        inputs, laws = Search(solver).inputs(t, arguments.pop("r", None), [*released, name])
         # The values of laws are found, so that they are not given.
         start = {"r": {x: float(inputs[k]) for k, x in enumerate(d.inputs) if k not in laws}}
         for variables in Variables.of(d, "0"):
@@ -266,14 +269,14 @@ class _Family:
     def at(self, value: float, values: Mapping[str, float] | None = None) -> Any:
         """The result of the method at a value of the parameter; ``values``: where the search begins, by name."""
         d = self.solver.description
-        groups = {"q0": d.coordinates, "u0": d.speeds, "s0": d.states, "r": d.inputs}
+        groups = {"r" if letter == "r" else f"{letter}0": d.names[letter] for letter in "qusr"}
         start = {key: dict(given) for key, given in self.start.items()}
         for key, names in groups.items():
             if key in start and values is not None:
                 start[key] = {name: values[name] for name in (start[key] if key == "r" else names)}
             if key in start and self.parameter in names:
                 start[key][self.parameter] = value
-        return getattr(self.solver_at(value), self.method)(**start, **self.options)
+        return self.method(self.solver_at(value), **start, **self.options)
 
     def solver_at(self, value: float) -> Any:
         """The solver with this value of the parameter; the same one if the parameter is an input or a coordinate."""

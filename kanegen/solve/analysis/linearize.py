@@ -230,8 +230,8 @@ class Differentiable(Evaluation):
         d = self.description
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
-        rows = tuple(f"{name}'" for name in (*d.coordinates, *d.speeds, *d.states))
-        columns = FrozenMapping(zip("qusrp", (d.coordinates, d.speeds, d.states, d.inputs, d.parameters), strict=True))
+        rows = tuple(f"{name}'" for name in d.components)
+        columns = d.names
         slopes = Slopes(self._evaluate(t, q, u, r, s), d)
         on_q, on_u, on_s, on_r, on_p = (slopes.of("jacobian", argument) for argument in "qusrp")
         return Jacobian(on_q, on_u, on_s, on_r, on_p, rows, columns)

@@ -101,8 +101,8 @@ class Ensembles(Integrable, Batching):
         own = inspect.signature(self.integrate_many).parameters
         for name in options:
             known_name(name, tuple(own), "argument")
-        common = cast(CommonOptions, {**defaults(CommonOptions), **self._with_tolerances(options)})
-        number, span = positive_integer(threads, "threads"), span_of(t_span, self._start_time)
+        common = cast(CommonOptions, {**defaults(CommonOptions), **self._runs.with_tolerances(options)})
+        number, span = positive_integer(threads, "threads"), span_of(t_span, self._runs.start_time)
         _check(self, common, progress)
         times = None if t_eval is None else requested_times(t_eval, *span)
         motions = read_motions(self.description, (q0, u0, s0), r, parameters)
@@ -110,11 +110,11 @@ class Ensembles(Integrable, Batching):
         if motions.parameters.is_common and motions.parameters.value:
             solver = self.with_parameters(motions.parameters.value)
         functions, varied = parameters_of(self._functions, motions.parameters.value)
-        if (problem := functions.problem(solver._state_function(), constants=not varied)) is not None:
+        if (problem := functions.problem(solver._runs.state_function(), constants=not varied)) is not None:
             raise SolveError(problem)
         self._require_usable(functions, motions, span, common)
         reduced = reduction(functions, reduce)
-        runs = Runs(solver._toward(*span), motions, span, times, reduced, common)
+        runs = Runs(solver._runs.toward(*span).solver, motions, span, times, reduced, common)
         return _integrate(runs, number, progress)
 
     def _require_usable(
@@ -125,7 +125,7 @@ class Ensembles(Integrable, Batching):
         in_state = check_control(functions, options, options["method"], r)
         check_run(functions, watched_events(self.description, options["events"]), span[1] < span[0], in_state)
         if not options["control"]:
-            self._run_inputs(r).require_span(*span)
+            self._runs.inputs(r).require_span(*span)
         d = self.description
         for variables, argument in zip(Variables.of(d, "0"), motions.state, strict=True):
             # Constraints can determine coordinates and speeds, but not the further states.
@@ -153,7 +153,7 @@ def _check(solver: Any, options: CommonOptions, progress: Any) -> None:
 
 def _integrate(runs: Runs, threads: int, progress: Any) -> Ensemble:
     d, count = runs.solver.description, runs.motions.count
-    width = len(d.coordinates) + len(d.speeds) + len(d.states)
+    width = len(d.components)
     times = runs.times
     if times is None:
         times = np.array(runs.span[1:] if runs.reduction is None else ())

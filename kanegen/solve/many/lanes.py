@@ -68,9 +68,9 @@ def on_lanes(runs: Runs, results: Results) -> LaneWork | None:
         return None
     reduction, options = runs.reduction, runs.options
     if reduction is not None:  # the module of a part has neither contacts nor events
-        runs = replace(runs, solver=runs.solver._running(reduction.function))
+        runs = replace(runs, solver=runs.solver._runs.having(reduction.function).solver)
     solver = runs.solver
-    inputs = solver._run_inputs(runs.motions.r.sample)
+    inputs = solver._runs.inputs(runs.motions.r.sample)
     if not _is_constant(inputs, len(solver.description.inputs)):
         return None
     function, quantity = solver._rhs_name, "" if reduction is None else reduction.function

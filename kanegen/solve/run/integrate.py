@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import Any, TypeVar, Unpack, cast
+from typing import Any, Unpack
 
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.errors import SolveError
-from kanegen.forms import FORMS
-from kanegen.model import Baumgarte, Projection
 from kanegen.progress import ProgressBar, activity
-from kanegen.run_options import CommonOptions, ControlOptions, RunOptions, defaults, stepping, takes
+from kanegen.run_options import RunOptions, stepping, takes
 from kanegen.solve.consistent import (
     RunStart,
     consistent_controls,
     control_constraints,
-    functions_of_constraints,
-    projection_of,
     start_state,
 )
 from kanegen.solve.contacts import start_modes
 from kanegen.solve.evaluation import Evaluation
-from kanegen.solve.feedback.closed_loop import ClosedLoop, closed_loop, is_open, other_inputs
-from kanegen.solve.inputs import RunInputs, held, run_inputs, sample_times
+from kanegen.solve.feedback.closed_loop import other_inputs
 from kanegen.solve.inverse import InverseDynamics, inverse_dynamics
-from kanegen.solve.momentum import RunMomenta, state_function
 from kanegen.solve.run.options import read_options, span_of
+from kanegen.solve.run.preparation import Preparation
 from kanegen.solve.run.problem import Problem, check_start, detected_events
 from kanegen.solve.run.results import RunFields, require_finished
-from kanegen.solve.solution import Solution, SolverReference
-from kanegen.solve.values import initial_time, number, state_components, tolerances
-
-Given = TypeVar("Given", RunOptions, CommonOptions)
+from kanegen.solve.solution import Solution
+from kanegen.solve.values import number
 
 
 def integrate(problem: Problem, start: RunStart, t1: float, options: RunOptions) -> Solution:
@@ -121,84 +112,26 @@ class Integrable(Evaluation):
             For wrong arguments, values of contact laws out of range, an inconsistent start or one with missing values,
             which are named, and for spans backwards in time with impacts, friction or latches.
         IntegrationError
-            A `SolveError` if the end cannot be reached (step size too small, ``max_steps``, values that are not
+            A `SolveError` if the end cannot be reached (step size too small, too many steps, values that are not
             finite, a singular matrix, an exception in a Python input, no consistent contact modes, chattering, a gap
             that is violated at the start). It names the contact or event; its
             ``solution`` holds the part that was integrated, with the status.
         IntegrationInterrupted
             A `KeyboardInterrupt` with the same ``solution``; a `KeyboardInterrupt` before the run has begun has none.
         """
-        complete = read_options(self._with_tolerances(options))
-        t0, t1 = span_of(t_span, self._start_time)
+        runs = self._runs
+        complete = read_options(runs.with_tolerances(options))
+        t0, t1 = span_of(t_span, runs.start_time)
         tolerance = complete["start_tolerance"]
-        r = self._read_once(complete, r)
+        r = runs.read_once(complete, r)
         q0, u0, s0 = start_state(self._functions, self.initial, t0, (q0, u0, s0), r, tolerance)
         start = RunStart(t0, q0, u0, s0, tolerance)
-        return integrate(self._toward(t0, t1)._running()._problem(complete, start, r), start, t1, complete)
+        problem = runs.toward(t0, t1).having().problem(complete, start, r)
+        return integrate(problem, start, t1, complete)
 
     @cached_property
-    def _start_time(self) -> float | None:
-        return initial_time(self.description, self.initial)
-
-    def _toward(self, t0: float, t1: float) -> Integrable:
-        """The solver whose stabilization acts in the direction of a run from ``t0`` to ``t1``."""
-        given = self.stabilization
-        turned = isinstance(given, Baumgarte) and t0 != t1 and given.backward != (t1 < t0)
-        return self._turned if turned else self
-
-    @cached_property
-    def _turned(self) -> Integrable:
-        """The solver with the stabilization of the other direction of time."""
-        stabilization, make = cast(Baumgarte, self.stabilization), cast(Callable[..., Integrable], type(self))
-        turned = stabilization.toward(not stabilization.backward)
-        return make(self.extension, self.description, self.parameters, turned, self.initial, self.model)
-
-    def _running(self, *others: str) -> Integrable:
-        """The solver, or one whose module also has ``others`` and the functions of a projection that were left out."""
-        if others not in self._runners:
-            self._runners[others] = self._with_functions(others)
-        return self._runners[others]
-
-    @cached_property
-    def _runners(self) -> dict[tuple[str, ...], Integrable]:
-        return {}
-
-    def _with_functions(self, others: tuple[str, ...]) -> Integrable:
-        d, projected = self.description, isinstance(self.stabilization, Projection)
-        needed = [*others, *(["Q", *functions_of_constraints(d)] if projected else [])]
-        if not any(name in d.deferred for name in needed):
-            return self
-        needed += [*self._functions.in_run(self._state_function()), *(["residuals"] if d.constraints.levels else [])]
-        functions, make = self._functions.having(*needed), cast(Callable[..., Integrable], type(self))
-        values = functions.description, self.parameters, self.stabilization, self.initial, self.model
-        solver = make(functions.extension, *values)
-        solver.__dict__["_reference"] = self._reference
-        return solver
-
-    @cached_property
-    def _reference(self) -> SolverReference:
-        return SolverReference(self)
-
-    def _problem(self, control: ControlOptions, start: RunStart, r: Any) -> Problem:
-        """What a run with these options and inputs integrates."""
-        if r is None and is_open(control) and not self.description.laws:
-            return self._default_problem
-        loop = closed_loop(self._functions, control, start, r)
-        inputs = self._open_inputs(control, start, r) if loop is None else loop.inputs
-        return self._problem_with(inputs, r, loop)
-
-    @cached_property
-    def _default_problem(self) -> Problem:
-        """The problem of runs without ``r`` and control, made once: that takes as long as a short run."""
-        return self._problem_with(self._run_inputs(None), None, None)
-
-    def _problem_with(self, inputs: RunInputs, r: Any, loop: ClosedLoop | None) -> Problem:
-        functions, projection, momenta = self._functions, projection_of(self.stabilization, self._functions), None
-        functions.require(functions.in_run())
-        function = functions.get((loop and loop.right_hand_side) or self._state_function())
-        if loop is None and FORMS[self.description.form].momenta:
-            momenta = RunMomenta(functions, r, self._inputs_needed())
-        return Problem(functions, function, inputs, projection, momenta, loop, self._reference)
+    def _runs(self) -> Preparation:
+        return Preparation(self)
 
     def consistent_controls(
         self, t: float, q: Any, u: Any, tau: Any = None, r: Any = None, *, tolerance: float = 1e-12
@@ -287,9 +220,9 @@ class Integrable(Evaluation):
         SolveError
             For wrong arguments, and where a function of time that switches something has no value.
         """
-        t0, t1 = span_of(t_span, self._start_time)
+        t0, t1 = span_of(t_span, self._runs.start_time)
         own = self.extension.module.switching_times(self._functions.prepared, t0, t1)
-        of_inputs = None if r is None else self._run_inputs(r).changes.instants((t0, t1), rtol)
+        of_inputs = None if r is None else self._runs.inputs(r).changes.instants((t0, t1), rtol)
         if of_inputs is None:
             return own
         times: Array = np.union1d(own, of_inputs)
@@ -306,49 +239,5 @@ class Integrable(Evaluation):
         from scipy import LowLevelCallable
 
         function = self._functions.get(self._rhs_name)
-        inputs = self._run_inputs(r)
+        inputs = self._runs.inputs(r)
         return LowLevelCallable(function.low_level(inputs.compiled, inputs.controls))
-
-    def _run_inputs(self, r: Any) -> RunInputs:
-        """The inputs ``r`` of a run; inputs that no function of the run reads need no value."""
-        functions = self._functions
-        return run_inputs(functions.module, self.description, r, self._inputs_needed(), functions.law_values)
-
-    def _with_tolerances(self, options: Given) -> Given:
-        """The options, with tolerances that are given by name as arrays."""
-        given = {name: value for name in ("rtol", "atol") if isinstance(value := options.get(name), Mapping)}
-        if not given:
-            return options
-        names, default = state_components(self.description, options.get("control", False)), defaults(RunOptions)
-        arrays = {name: tolerances(value, name, default[name], names) for name, value in given.items()}
-        return cast(Given, {**options, **arrays})
-
-    def _read_once(self, control: ControlOptions, r: Any) -> Any:
-        """``r``, or the inputs that it describes: a callable that is sampled is called once at the start of a run."""
-        is_sampled = control["sample_time"] is not None and r is not None and not control["control"]
-        return self._run_inputs(r) if is_sampled else r
-
-    def _open_inputs(self, control: ControlOptions, start: RunStart, r: Any) -> RunInputs:
-        """The inputs of a run without the control law of the model, held between samples if a sample time is given."""
-        d, inputs = self.description, self._run_inputs(r)
-        times = sample_times(control["sample_time"], control["delay"])
-        if not (inputs.of_state or times[0]):
-            return inputs
-        if FORMS[d.form].momenta:
-            what = "sampled inputs are" if times[0] else "an r of (t, q, u) is"
-            raise SolveError(
-                f"{what} not available with form={d.form!r}, which integrates momenta, not speeds: build with "
-                'form="auto"'
-            )
-        if not times[0]:
-            return inputs
-        q, u = self.extension.module.checked_state(*start[:3])
-        return held(self.extension.module, d, inputs, times, (start.t, (q, u, start.s)), self._inputs_needed())
-
-    def _state_function(self) -> str:
-        return state_function(self.description.form, self._rhs_name)
-
-    def _inputs_needed(self) -> frozenset[int]:
-        """Indices of the inputs that a run reads."""
-        functions = self._functions
-        return functions.inputs_read(functions.in_run(self._state_function(), "residuals"))

@@ -110,10 +110,17 @@ def motion_of(solution: Any, model: Any, label: str, notices: dict[str, None]) -
         jumps = [event.t for event in solution.events if event.jumps][:MOST]
         times = np.unique(np.clip(np.concatenate([times, jumps]), start, end))
         nodes = np.unique(np.clip(np.concatenate([solution.t, solution.dense.t_old, [start, end]]), start, end))
-    marks = tuple(Mark(float(event.t), event.name, event.kind) for event in solution.events)
-    parameters = _parameters(solution, model)
-    known = (_wrenches(solution, sampler, times), _accelerations(solution, model, sampler, times))
-    return Motion(label, model, parameters, times, nodes, sampler, marks, *known)
+    return Motion(
+        label=label,
+        model=model,
+        parameters=_parameters(solution, model),
+        times=times,
+        nodes=nodes,
+        state=sampler,
+        marks=tuple(Mark(float(event.t), event.name, event.kind) for event in solution.events),
+        wrenches=_wrenches(solution, sampler, times),
+        accelerations=_accelerations(solution, model, sampler, times),
+    )
 
 
 class _Sampler:

@@ -330,8 +330,17 @@ class RunRecord:
 
     @classmethod
     def of(cls, solver: Any, held: tuple[str, ...], options: Mapping[str, Any]) -> RunRecord:
-        """The record of a run of a solver with these arguments; those that are None are left out."""
+        """The record of a run of a solver with these arguments, without options that are None."""
         d = solver.description
-        names = d.coordinates, d.speeds, d.states, d.inputs, held
         given = {name: plain_value(value) for name, value in options.items() if value is not None}
-        return cls(d.name, solver.extension.digest, *names, solver.parameters, FrozenMapping(given))
+        return cls(
+            model=d.name,
+            digest=solver.extension.digest,
+            coordinates=d.coordinates,
+            speeds=d.speeds,
+            states=d.states,
+            inputs=d.inputs,
+            held=held,
+            parameters=solver.parameters,
+            options=FrozenMapping(given),
+        )

@@ -16,7 +16,7 @@ from kanegen.solve import Solution, Solver
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class Reported:
     """A model, its motion or the ``reason`` why there is none, and whether the checks of `kanegen.verify` are run.
 
     ``built_with``: the back end where no solver of a motion is known; see :attr:`backend`.
