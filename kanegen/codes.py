@@ -86,8 +86,8 @@ class Status(Code):
     )
     STEP_COLLAPSED = (
         -10,
-        "no step larger than the rounding error of t satisfies the tolerances: the solution is singular or "
-        "discontinuous at t, or the tolerances are smaller than the rounding errors of the right-hand side",
+        "no step larger than the rounding error of t, or than min_step, satisfies the tolerances: the solution is "
+        "singular or discontinuous at t, or the tolerances are smaller than the rounding errors of the right-hand side",
         "no step that changes t satisfies the tolerances",
     )
     TOO_MANY_STEPS = (

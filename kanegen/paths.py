@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kanegen.errors import FileError, SolveError, brief
+from kanegen.writing import reason
 
 
 def file_path(given: Any, what: str = "path") -> Path:
@@ -27,14 +28,29 @@ def require_writable(path: Any, what: str = "the page") -> Path:
     ``what`` names the file in the message.
     """
     target = file_path(path)
-    named = f"{what} {target}"
-    if target.is_dir():
-        raise FileError(f"{named} cannot be written: it is a folder; give the name of a file")
-    if not target.parent.is_dir():
-        raise FileError(f"{named} cannot be written: there is no folder {target.parent}")
-    # A file is replaced by one that is written beside it; devices and pipes are not.
-    regular = target.is_file() or not target.exists()
-    needed = [*([target] if target.exists() else []), *([target.resolve().parent] if regular else [])]
-    if not all(os.access(each, os.W_OK) for each in needed):
-        raise FileError(f"{named} cannot be written: no permission; choose another folder")
+    try:
+        problem = _obstacle(target)
+    except OSError as error:  # such as a name that is too long
+        problem = reason(error)
+    if problem:
+        raise FileError(f"{what} {target} cannot be written: {problem}")
     return target
+
+
+def _obstacle(target: Path) -> str:
+    """Why a file cannot be written; nothing where it can."""
+    place = Path(os.path.realpath(target))  # links are followed
+    if place.is_symlink():
+        return "it is a link that leads back to itself; remove it, or choose another name"
+    if place.is_dir():
+        return "it is a folder; give the name of a file"
+    if not place.parent.is_dir():
+        if target.is_symlink():
+            return f"it is a link to {place}, and there is no folder {place.parent}"
+        return f"there is no folder {target.parent}"
+    # A file is replaced by one that is written beside it; devices and pipes are not.
+    regular = place.is_file() or not place.exists()
+    needed = [*([place] if place.exists() else []), *([place.parent] if regular else [])]
+    if not all(os.access(each, os.W_OK) for each in needed):
+        return "no permission; choose another folder"
+    return ""

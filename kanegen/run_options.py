@@ -93,6 +93,18 @@ class StepOptions(TypedDict, total=False):
         Any, Option(1e-10, Kind.TOLERANCE, "Absolute tolerance of adaptive methods.", "A value as for ``rtol``.")
     ]
 
+    min_step: Annotated[
+        float | None,
+        Option(
+            None,
+            Kind.SECONDS,
+            "Smallest step of adaptive methods, s; None: rounding.",
+            "A run that needs shorter steps ends with ``Outcome.STEP_COLLAPSED``. The step that ends a run or leads to "
+            "an event may be shorter.",
+            methods="adaptive",
+        ),
+    ]
+
 
 class ControlOptions(TypedDict, total=False):
     """How a run is controlled."""

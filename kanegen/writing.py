@@ -31,6 +31,8 @@ def replacing(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
     the permissions ``mode``, less those of the umask. Raises `OSError`.
     """
     target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, "it is a link that leads back to itself", str(path))
     earlier = target.stat().st_mode if target.exists() else None
     if earlier is not None and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, "the file that is there is read-only", str(target))

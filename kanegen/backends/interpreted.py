@@ -520,7 +520,7 @@ class Interpreted:
             return rates
 
         run.follow(METHODS[method], ode, t1, next_stop)
-        return run.outcome(controls, (len(self.COORDINATES), run.y.size - len(self.STATES)))
+        return run.outcome((item.samples for item in controls), (len(self.COORDINATES), run.y.size - len(self.STATES)))
 
     def switching_times(self, prepared: Values, t0: float, t1: float) -> Array:
         """The times (n,) between ``t0`` and ``t1``, in this direction, at which functions of time switch."""

@@ -256,7 +256,7 @@ class BatchFunction(Protocol):
 
 
 class ManyPlan(NamedTuple):
-    """The arguments and results of N motions, in the order of ``kg_many`` (kg_group.h).
+    """The arguments and results of N motions, by the names in ``kg_many`` (kg_group.h).
 
     ``arguments``: q, u, s, r, and each varied parameter, (n,), or (N, n) with any strides. ``p``, ``varied``,
     ``needed``: as in `BatchPlan`. ``residuals``, ``quantity``: names of the functions that check the start and that are

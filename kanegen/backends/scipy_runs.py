@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,14 +18,6 @@ SUPPORTED: Final = frozenset(
     | {"dense", "progress", "control", "instants"}
 )
 """The options of runs that these solvers know."""
-
-
-class Sampled(Protocol):
-    """Inputs that are sampled during a run."""
-
-    @property
-    def samples(self) -> Array:
-        """Time, time from which it acts, and values of each sample."""
 
 
 class Run:
@@ -100,7 +92,7 @@ class Run:
             self.stored.append((t, interpolant(t)))
         return Status.OK
 
-    def outcome(self, controls: Iterable[Sampled], ends: tuple[int, int]) -> SimpleNamespace:
+    def outcome(self, samples: Iterable[Array], ends: tuple[int, int]) -> SimpleNamespace:
         """The fields of the ``RunResult`` of a compiled run; ``ends`` of q and u in a state; unknown counts are 0."""
         starts, steps, rows = zip(*self.steps, strict=True) if self.steps else ((), (), ())
         sizes = np.abs(steps)
@@ -126,7 +118,7 @@ class Run:
             statistics=statistics,
             error=self.error,
             rhs_status=self.rhs_status if self.status == Status.RHS_FAILED else Status.OK,
-            samples=tuple(item.samples for item in controls),
+            samples=tuple(samples),
             **dict.fromkeys(("hybrid", "culprit", "conflict")),
         )
 

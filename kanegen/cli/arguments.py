@@ -197,7 +197,8 @@ def run_options(options: type, methods: Sequence[str], **others: Any) -> tuple[C
             flag, default = f"--{name.replace('_', '-')}", others.get(name, option.default)
             flags = f"{flag}/--no-{flag[2:]}" if default is True else flag
             shown = default is not None and default is not False
-            made.append(click.option(flags, name, default=default, show_default=shown, help=option.text, **spelling))
+            text = option.text.replace("None:", "default:")
+            made.append(click.option(flags, name, default=default, show_default=shown, help=text, **spelling))
     return tuple(made)
 
 

@@ -29,6 +29,9 @@ def write_folder(files: Mapping[str, str], folder: Path, marker: str) -> Path:
             )
         if folder.exists() and not folder.is_dir():
             raise BuildError(f"{folder} is a file; choose the name of a folder")
+        for above in folder.parents:
+            if above.exists() and not above.is_dir():
+                raise BuildError(f"the project cannot be written into {folder}: {above} is a file")
         replace_files(files, folder)
     except OSError as error:
         raise BuildError(f"the project cannot be written into {folder}: {reason(error)}") from error

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
+from typing import Final
 
-from kanegen.codegen.description import GROUPS, Description, Variable
+from kanegen.codegen.description import Description, Variable
 from kanegen.codegen.functions import Entry
 from kanegen.codegen.text import string
 from kanegen.codes import Status
 from kanegen.emission.names import identifiers, member
+from kanegen.model.records import FrozenMapping
 from kanegen.program.records import Function, Program
 from kanegen.units import Unit
 
@@ -24,6 +27,9 @@ PLAIN_RHS = "rhs_unstabilized"
 """The name for hosts of the right-hand side without gains, where the steps use the one with gains."""
 
 
+NO_NOTES: Final[Mapping[int, str]] = FrozenMapping()
+
+
 @dataclass(frozen=True)
 class InterfaceVariable(Variable):
     """A variable of the interface; ``identifier`` is the part of C names that stands for it."""
@@ -32,7 +38,7 @@ class InterfaceVariable(Variable):
     note: str = ""
 
     @classmethod
-    def named(cls, variables: Sequence[Variable], notes: Mapping[int, str]) -> tuple[InterfaceVariable, ...]:
+    def named(cls, variables: Sequence[Variable], notes: Mapping[int, str] = NO_NOTES) -> tuple[InterfaceVariable, ...]:
         """The variables with identifiers that differ, and the notes of some of them by index."""
         texts = identifiers(variable.name for variable in variables)
         return tuple(
@@ -160,23 +166,23 @@ def interface_of(
     """The interface of a model; ``entries``: its C functions, ``known``: values, ``units`` by name."""
     symbols, functions = program.symbols, {f.name: f for f in program.functions if not f.internal}
     by_name = _evaluations(functions, description, entries)
-    outputs = _outputs(by_name)
+    outputs = _outputs([item for name, item in by_name.items() if name.startswith(OUTPUT)])
     rhs = by_name.pop(STABILIZED_RHS if gains else RHS)
     plain = [item for name, item in by_name.items() if not name.startswith(OUTPUT)]
     laws = {k: f"(law: {law.text})" for k, law in description.laws.items()}
     contacts = [Variable(contact.name, "contact", k) for k, contact in enumerate(program.contacts)]
-    coordinates, speeds, states, inputs, parameters = (
-        InterfaceVariable.named(description.variables(letter, units, known), laws if letter == "r" else {})
-        for letter in GROUPS
-    )
+
+    def named(letter: str, notes: Mapping[int, str] = NO_NOTES) -> tuple[InterfaceVariable, ...]:
+        return InterfaceVariable.named(description.variables(letter, units, known), notes)
+
     return Interface(
-        coordinates=coordinates,
-        speeds=speeds,
-        states=states,
-        parameters=parameters,
-        inputs=inputs,
-        output_values=InterfaceVariable.named(_output_values(outputs, units), {}),
-        contacts=InterfaceVariable.named(contacts, {}),
+        coordinates=named("q"),
+        speeds=named("u"),
+        states=named("s"),
+        parameters=named("p"),
+        inputs=named("r", laws),
+        output_values=InterfaceVariable.named(_output_values(outputs, units)),
+        contacts=InterfaceVariable.named(contacts),
         rhs=rhs,
         evaluations=tuple(plain),
         outputs=tuple(outputs),
@@ -190,14 +196,10 @@ def interface_of(
     )
 
 
-def _outputs(by_name: Mapping[str, Evaluation]) -> list[Output]:
-    """The outputs among functions by name, one after the other in the array of all outputs."""
-    outputs, offset = [], 0
-    for name, evaluation in by_name.items():
-        if name.startswith(OUTPUT):
-            outputs.append(Output(evaluation, offset))
-            offset += evaluation.size
-    return outputs
+def _outputs(evaluations: Sequence[Evaluation]) -> list[Output]:
+    """The outputs with their places in the array of the values of all outputs."""
+    offsets = accumulate((item.size for item in evaluations), initial=0)
+    return [Output(item, offset) for item, offset in zip(evaluations, offsets, strict=False)]
 
 
 def _output_values(outputs: Sequence[Output], units: Mapping[str, Unit]) -> list[Variable]:

@@ -72,13 +72,17 @@ class Projected:
         """Operations of one Newton iteration at each level, with those of the functions."""
         of_functions = sum(level.function.operations + self.mass.operations for level in self.levels)
         of_functions += self.displacements.operations if self.displacements else 0
-        return of_functions + sum(_least_change_operations(level, self.n_u) for level in self.levels)
+        return of_functions + sum(least_change_operations(level.n, self.n_u, level.m) for level in self.levels)
 
 
-def _least_change_operations(level: Level, n_u: int) -> int:
-    n, m = level.n, level.m
-    factor = n_u**3 // 3 + 2 * n_u
-    return factor + m * (2 * n_u**2 + n_u) + 2 * m * m * n + m**3 // 3 + 2 * m * m + 2 * n * m
+def least_change_operations(n: int, n_u: int, m: int) -> int:
+    """Operations of ``kg_least_change``, with the test of each pivot."""
+    responses = m * (2 * n_u**2 - n_u) + 2 * m * m * n
+    return _factor_operations(n_u) + responses + _factor_operations(m) + 2 * m * m - m + 2 * n * m
+
+
+def _factor_operations(n: int) -> int:
+    return n * (n - 1) * (n - 2) // 3 + 3 * n * (n - 1) // 2 + 4 * n
 
 
 @dataclass(frozen=True)

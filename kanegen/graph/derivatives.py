@@ -23,15 +23,16 @@ from kanegen.graph.lower import Lowering
 from kanegen.graph.nodes import Graph, Node
 
 
-def reachable(roots: Iterable[Node]) -> list[Node]:
-    """All nodes that the roots need, operands before results."""
+def reachable(roots: Iterable[Node], given: Callable[[Node], bool] | None = None) -> list[Node]:
+    """The roots and all their operands, operands first; nodes that are ``given`` need no operands."""
     seen: dict[int, Node] = {}
     stack = list(roots)
     while stack:
         node = stack.pop()
         if node.index not in seen:
             seen[node.index] = node
-            stack.extend(node.args)
+            if given is None or not given(node):
+                stack.extend(node.args)
     return [seen[index] for index in sorted(seen)]
 
 

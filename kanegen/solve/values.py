@@ -114,9 +114,14 @@ def extent(*values: Any) -> float:
     return max((float(np.abs(np.asarray(x, dtype=np.float64)).max(initial=0.0)) for x in values), default=0.0)
 
 
+_VANISHING: Final = 1e-200
+"""A fraction of a smaller number, as differences take it, may not exist: Newton's method leaves speeds of 1e-320."""
+
+
 def size(values: Any) -> float:
-    """The largest magnitude of the values, in their own unit; 1 if all are zero."""
-    return float(np.abs(np.asarray(values, dtype=np.float64)).max(initial=0.0)) or 1.0
+    """The largest magnitude of the values, in their own unit; 1 if all are zero or vanish beside their rounding."""
+    largest = float(np.abs(np.asarray(values, dtype=np.float64)).max(initial=0.0))
+    return 1.0 if largest < _VANISHING else largest
 
 
 def one_state(t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> None:

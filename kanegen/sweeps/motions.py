@@ -17,7 +17,7 @@ from kanegen.solve import Solver
 from kanegen.solve.many.results import Ensemble
 from kanegen.solve.values import Variables, by_name
 from kanegen.sweeps.designs import Design
-from kanegen.sweeps.tasks import Computed, Piece, Values
+from kanegen.sweeps.tasks import Computed, Piece, Values, among
 
 _STARTS: Final = ("q0", "u0", "s0")
 
@@ -77,10 +77,10 @@ class MotionTask:
         d, options = solver.description, dict(self.options)
         given = [options.pop(name, None) for name in _STARTS]
         starts: dict[str, Any] = {
-            name: {**variables.read(value), **_those(columns, variables.names)} or None
+            name: {**variables.read(value), **among(variables.names, columns)} or None
             for name, value, variables in zip(_STARTS, given, Variables.of(d, "0"), strict=True)
         }
-        inputs, parameters = _those(columns, d.inputs), _those(columns, d.parameters)
+        inputs, parameters = among(d.inputs, columns), among(d.parameters, columns)
         r = options.pop("r", None)
         if inputs:
             r = {**_named_inputs(r, d), **inputs}
@@ -111,10 +111,6 @@ def _plain(value: Any) -> Any:
     except (TypeError, ValueError):  # names, functions, splines
         return value
     return array if array.ndim else float(array)
-
-
-def _those(columns: Mapping[str, Array], names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: columns[name] for name in names if name in columns}
 
 
 def _named_inputs(r: Any, d: Description) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from kanegen.errors import SolveError, brief
 from kanegen.solve import Solver
 from kanegen.solve.values import key_name
 from kanegen.sweeps.designs import Design
+
+Given = TypeVar("Given")
 
 Values = dict[str, NDArray[Any]]
 """Results by name."""
@@ -45,34 +47,37 @@ class Member(Mapping[str, float]):
     def __len__(self) -> int:
         return len(self.given)
 
-    def _those(self, names: Sequence[str]) -> dict[str, float]:
-        return {name: self.given[name] for name in names if name in self.given}
-
     @property
     def q0(self) -> dict[str, float]:
         """The coordinates of the design."""
-        return self._those(self.description.coordinates)
+        return among(self.description.coordinates, self.given)
 
     @property
     def u0(self) -> dict[str, float]:
         """The speeds of the design."""
-        return self._those(self.description.speeds)
+        return among(self.description.speeds, self.given)
 
     @property
     def s0(self) -> dict[str, float]:
         """The states of the design."""
-        return self._those(self.description.states)
+        return among(self.description.states, self.given)
 
     @property
     def r(self) -> dict[str, float]:
         """The inputs of the design."""
-        return self._those(self.description.inputs)
+        return among(self.description.inputs, self.given)
 
     def solver(self, solver: Solver) -> Solver:
         """The solver with the parameters of this member, and with its coordinates, speeds and states as start."""
-        parameters, start = self._those(self.description.parameters), {**self.q0, **self.u0, **self.s0}
+        parameters = among(self.description.parameters, self.given)
+        start = {**self.q0, **self.u0, **self.s0}
         solver = solver.with_parameters(parameters) if parameters else solver
         return solver.with_initial({**solver.initial, **start}) if start else solver
+
+
+def among(names: Sequence[str], values: Mapping[str, Given]) -> dict[str, Given]:
+    """The values that belong to these names."""
+    return {name: values[name] for name in names if name in values}
 
 
 class Piece(NamedTuple):

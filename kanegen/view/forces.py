@@ -47,12 +47,27 @@ def arrows(poses: Poses) -> Iterator[Arrow]:
 
 
 def _center(poses: Poses, frame: Any) -> Any:
-    """The mass center of the body with this frame; of the next one, if the frame is between those of two bodies."""
+    """The point at which the torque on a frame is drawn.
+
+    It is the mass center of the body with this frame, an end of the massless rod with this frame, or the mass center of
+    the next body, if the frame is between those of two bodies.
+    """
     centers = {body.frame: body.masscenter for body in poses.model.bodies if isinstance(body, RigidBody)}
+    if frame not in centers and (end := _rod_end(poses.model.bodies, frame)) is not None:
+        return end
     for near in breadth_first(frame, lambda node: node._dcm_dict):
         if near in centers and near is not poses.model.frame:
             return centers[near]
     raise NotKnownError(f"no body turns with frame {frame}")
+
+
+def _rod_end(bodies: Any, frame: Any) -> Any:
+    """The point nearest to a mass center whose position from another point is a vector in ``frame``, or None."""
+    for body in bodies:
+        for point in breadth_first(body.masscenter, lambda node: node._pos_dict):
+            if any(frame is direction for vector in point._pos_dict.values() for _, direction in vector.args):
+                return point
+    return None
 
 
 def _contacts(poses: Poses) -> Iterator[tuple[str, str, Any, Any]]:

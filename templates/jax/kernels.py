@@ -384,31 +384,31 @@ def kg_udwadia_kalaba_many(n_u, n_c, m, Q, J, X):
     return ok, kg_scalars(jnp.concatenate([udot, X[n_u:]]).ravel())
 
 
-def kg_row_scales(rows, rates, speed):
-    """The squared sizes of rows; of one that all but vanishes that of its change over a unit of the coordinates."""
+def kg_row_scales(rows, terms):
+    """The squared sizes of rows; of one that all but vanishes that of its terms."""
     squares = kg_squares(rows)
     largest = jnp.max(squares, initial=0.0)
-    per_unit = kg_squares(rates) / jnp.where(speed > 0.0, speed, 1.0) ** 2
-    near = (speed > 0.0) & (squares <= 1e-6 * largest)
-    return jnp.where(near, jnp.maximum(squares, jnp.minimum(largest, per_unit)), squares)
+    near = squares <= 1e-6 * largest
+    return jnp.where(near, jnp.maximum(squares, jnp.minimum(largest, terms)), squares)
 
 
-def kg_nearest(rows, sides, rates, h, u, y):
+def kg_nearest(rows, sides, rates, h, terms, y):
     """Change y as little as possible so that ``rows @ y = sides``, nearly dependent rows replaced by their rates.
 
     Returns y, the multipliers (0 for replaced rows), the rank, and the rows in use. Derivatives take the combination of
     rows that is replaced as constant.
     """
-    speed = jnp.max(jnp.abs(lax.stop_gradient(u)), initial=0.0)
     U = kg_orthogonal_rows(rows)
     rest, directions, changes = U @ (sides - rows @ y), U @ rows, U @ rates
     fixed, moving = lax.stop_gradient(directions), lax.stop_gradient(changes)
-    scales = (U * U) @ kg_row_scales(lax.stop_gradient(rows), lax.stop_gradient(rates), speed)
+    scales = (U * U) @ kg_row_scales(lax.stop_gradient(rows), lax.stop_gradient(terms))
     values, limits = kg_squares(fixed), 1e-6 * scales
     weights = jnp.where(values > limits, 1.0 / jnp.where(values > limits, values, 1.0), 0.0)
     left = kg_squares(moving - ((moving @ fixed.T) * weights) @ fixed)
-    moves = left > kg_tolerance(1e-6, 1e-4) ** 2 * ((U * U) @ kg_squares(lax.stop_gradient(rates)))
-    replaced = (values <= limits) & moves & (values * speed**2 < 1e-6 * left)
+    moving_rows = (U * U) @ kg_squares(lax.stop_gradient(rates))
+    moves = left > kg_tolerance(1e-6, 1e-4) ** 2 * moving_rows
+    near = values <= limits * (left / jnp.where(moves, moving_rows, 1.0))
+    replaced = (values <= limits) & moves & near
     independent = values > kg_tolerance(1e-9, 1e-4) ** 2 * scales
     kept = jnp.where(replaced[:, None], 0.0, directions)
     G, _ = kg_pseudoinverse(kept, scales)
@@ -421,12 +421,12 @@ def kg_nearest(rows, sides, rates, h, u, y):
     return y, U.T @ (G.T @ change), jnp.sum(jnp.where(independent, 1.0, 0.0)), used
 
 
-def kg_udwadia_kalaba_limit(n_u, n_c, Q, P, J, b, u, G, h):
+def kg_udwadia_kalaba_limit(n_u, n_c, Q, P, J, b, terms, G, h):
     """Solve Q u' = P + J^T lambda, J u' = b, with nearly dependent rows replaced by their time derivatives."""
     J, P, G = kg_matrix(n_c, n_u, J), kg_vector(P), kg_matrix(n_c, n_u, G)
     ok, L = kg_cholesky(kg_matrix(n_u, n_u, Q))
     scaled, rates, free = kg_forward(L, J.T).T, kg_forward(L, G.T).T, kg_forward(L, P[:, None])[:, 0]
-    y, multipliers, rank, _ = kg_nearest(scaled, kg_vector(b), rates, kg_vector(h), kg_vector(u), free)
+    y, multipliers, rank, _ = kg_nearest(scaled, kg_vector(b), rates, kg_vector(h), kg_vector(terms), free)
     return ok, kg_scalars(kg_backward(L, y[:, None])[:, 0]), kg_scalars(multipliers), [rank]
 
 
@@ -453,7 +453,7 @@ def kg_symmetric_root_rule(primals, tangents):
 kg_symmetric_root.defjvp(kg_symmetric_root_rule)
 
 
-def kg_canonical(n_u, n_c, Q, Qdot, P, J, b, u, G, h):
+def kg_canonical(n_u, n_c, Q, Qdot, P, J, b, u, terms, G, h):
     """Constraint-enforcing and momentum-balance parts of u' and (Q^1/2 u)' (Bajodah and Chen 2018)."""
     Q, Qdot = kg_matrix(n_u, n_u, Q), kg_matrix(n_u, n_u, Qdot)
     ok, _ = kg_cholesky(lax.stop_gradient(Q))
@@ -461,7 +461,7 @@ def kg_canonical(n_u, n_c, Q, Qdot, P, J, b, u, G, h):
     right = jnp.concatenate([kg_matrix(n_c, n_u, J), kg_matrix(n_c, n_u, G), kg_vector(P)[None]]).T
     scaled = kg_general_solution(S, right)[1].T
     rows, rates, free = scaled[:n_c], scaled[n_c : 2 * n_c], scaled[-1]
-    y, _, _, used = kg_nearest(rows, kg_vector(b), rates, kg_vector(h), u, free)
+    y, _, _, used = kg_nearest(rows, kg_vector(b), rates, kg_vector(h), kg_vector(terms), free)
     turning = kg_turn(S, Qdot) @ u
     onto = kg_pseudoinverse(used, kg_squares(used))[0] @ used
     held, held_turning = onto @ y, onto @ turning

@@ -227,6 +227,11 @@ cdef class Function:
         status = kg_module_residual_units(
             self.function, self.n_q, self.n_u, &a, self.p, self.work, _data(values), _data(units), _data(scratch)
         )
+        if status == KG_NOT_FINITE and kg_module_all_finite(self.n_out, _data(values)):
+            raise SolveError(
+                f"{self.name} cannot be judged: what they change by with the state is too large for a number "
+                f"({_state(self, &a)}); give smaller values, or other units"
+            )
         if status != KG_OK:
             self._report(status, &a, _data(values))
         return values, units

@@ -26,7 +26,7 @@ extern "C" {
 /* A guard that may turn at the end of a step has fallen to this fraction since the last sample in it. */
 #define KG_FINDER_NEAR KG_C(1e-3)
 #define KG_NEAR 2
-/* A guard that changes by more than this fraction of its size when the state moves by its tolerance may jump. */
+/* A guard that changes by more than this fraction of its size when the state moves by its tolerance may have jumped. */
 #define KG_FINDER_STEEP KG_C(1e-3)
 /* Relative and absolute tolerance for runs with fixed steps, which have no tolerance of their own. */
 #define KG_FINDER_TOLERANCE KG_BY_PRECISION(1e-10, 1e-5)
@@ -58,7 +58,7 @@ typedef struct {
   kg_real *start;   /* guards at the start of the last step */
   kg_real *samples; /* at the places 1, 2, 3 and 5 of kg_zeros.h */
   kg_real *units;   /* changes of the guards when the state moves by one unit of its tolerance */
-  kg_real *opposite; /* guards where the state has moved by a unit in the other direction */
+  kg_real *further; /* guards where the state has moved by two units */
   kg_real *rounding; /* changes of the guards when t moves by its rounding */
   kg_real *lowest;  /* of the costly guards at the stages of the last step */
   kg_real *highest;
@@ -95,7 +95,7 @@ static inline void kg_finder_layout(kg_finder *f, kg_real *work, int *integers, 
   f->excursion = work + 11 * n;
   f->largest = work + 12 * n;
   f->slack_before = work + 13 * n;
-  f->opposite = work + 14 * n;
+  f->further = work + 14 * n;
   f->y = work + 15 * n;
   f->any_costly = 0;
   f->watched = 0;
@@ -167,8 +167,8 @@ static inline int kg_finder_doubts(const kg_finder *f) {
   return 0;
 }
 
-/* Guards where every component of the state y has moved by about its tolerance, in this direction. */
-static inline int kg_finder_shift(kg_finder *f, const kg_stepper *s, kg_real t, const kg_real *y, kg_real direction,
+/* Guards where every component of the state y has moved by about so many times its tolerance. */
+static inline int kg_finder_shift(kg_finder *f, const kg_stepper *s, kg_real t, const kg_real *y, kg_real times,
                                   int costly, kg_real *g) {
   const kg_real *rtol = s->options.rtol, *atol = s->options.atol;
   kg_real share = KG_C(0.5);
@@ -177,36 +177,32 @@ static inline int kg_finder_shift(kg_finder *f, const kg_stepper *s, kg_real t, 
     /* Irregular fractions from 1/2 to 1 with both signs, so that the changes do not cancel. */
     share += KG_C(0.61803398874989485);
     share -= KG_FLOOR(share);
-    f->y[i] = y[i] + direction * unit * (KG_C(0.5) + KG_C(0.5) * share) * (i % 2 == 0 ? KG_C(1.0) : KG_C(-1.0));
+    f->y[i] = y[i] + times * unit * (KG_C(0.5) + KG_C(0.5) * share) * (i % 2 == 0 ? KG_C(1.0) : KG_C(-1.0));
   }
   return f->evaluate(f->context, t, f->y, costly, g);
 }
 
-/* Whether a guard that is large beside what it changes by in one direction may jump there. */
-static inline int kg_finder_may_jump(const kg_finder *f, int i) {
-  return f->units[i] > KG_FINDER_STEEP * KG_MAX(f->largest[i], f->excursion[i]);
-}
-
 /* How much the guards, g at (t, y), change when every component of the state moves by about its tolerance, and when t
- * moves by its rounding. What a guard jumps by beside the state is no such change: it jumps on one side only. */
+ * moves by its rounding. What a guard jumps by next to the state is no such change: it stays away from one of two
+ * moves, one behind the other. */
 static inline int kg_finder_units(kg_finder *f, const kg_stepper *s, kg_real t, const kg_real *y, const kg_real *g,
                                   int costly) {
   const kg_real later = t + KG_FINDER_ROUNDING * KG_ABS(t);
-  int status = later == t ? KG_OK : f->evaluate(f->context, later, y, costly, f->rounding), jumps = 0;
+  int status = later == t ? KG_OK : f->evaluate(f->context, later, y, costly, f->rounding), steep = 0;
   status = status < 0 ? status : kg_finder_shift(f, s, t, y, KG_C(1.0), costly, f->units);
   for (int i = 0; i < f->n && status >= 0; ++i) {
+    const kg_real size = KG_MAX(f->largest[i], f->excursion[i]);
+    const int is_known = f->rules[i] != KG_IGNORED && (costly || !kg_finder_is_costly(f, i));
+    steep = steep || (is_known && KG_ABS(f->units[i] - g[i]) > KG_FINDER_STEEP * size);
+  }
+  if (steep && status >= 0) {
+    status = kg_finder_shift(f, s, t, y, KG_C(2.0), costly, f->further);
+  }
+  for (int i = 0; i < f->n && status >= 0; ++i) {
     if (costly || !kg_finder_is_costly(f, i)) {
-      f->units[i] = KG_ABS(f->units[i] - g[i]);
+      const kg_real change = KG_ABS(f->units[i] - g[i]);
+      f->units[i] = steep ? KG_MIN(change, KG_ABS(f->further[i] - f->units[i])) : change;
       f->rounding[i] = later == t ? KG_C(0.0) : KG_ABS(f->rounding[i] - g[i]);
-      jumps = jumps || (f->rules[i] != KG_IGNORED && kg_finder_may_jump(f, i));
-    }
-  }
-  if (jumps && status >= 0) {
-    status = kg_finder_shift(f, s, t, y, KG_C(-1.0), costly, f->opposite);
-  }
-  for (int i = 0; i < f->n && status >= 0 && jumps; ++i) {
-    if ((costly || !kg_finder_is_costly(f, i)) && kg_finder_may_jump(f, i)) {
-      f->units[i] = KG_MIN(f->units[i], KG_ABS(f->opposite[i] - g[i]));
     }
   }
   return status < 0 ? status : KG_OK;

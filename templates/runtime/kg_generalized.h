@@ -294,8 +294,8 @@ static inline void kg_root_derivative(int n, const kg_real *W, const kg_real *s,
  * turn into another branch of the motion; the speeds are continuous.
  */
 
-/* A row is replaced if its singular value is below this fraction of the rows that it combines, and of its own change
- * over a unit of the coordinates (1 rad, 1 m). */
+/* A row is replaced if its singular value, relative to the rows that it combines, is below this fraction and below this
+ * fraction of its rate, relative to the rates of these rows. */
 #define KG_LIMIT_DISTANCE KG_C(1e-3)
 /* Rates of rows below this fraction of the largest count as zero: the row is dependent during the whole motion. */
 #define KG_LIMIT_RATE KG_BY_PRECISION(1e-6, 1e-4)
@@ -332,24 +332,23 @@ static inline void kg_remove_rows(int m, int n, const kg_real *M, const kg_real 
   }
 }
 
-/* The squared sizes of the rows of M (m x n): of a row that all but vanishes that of its change over a unit of the
- * coordinates, if the other rows are longer. Units of a row cancel, and lengths of a model in which no row vanishes. */
-static inline void kg_row_scales(int m, int n, const kg_real *M, const kg_real *G, kg_real speed, kg_real *scales) {
+/* The squared sizes of the rows of M (m x n): of a row that all but vanishes that of its terms, if the other rows are
+ * longer. Units cancel. */
+static inline void kg_row_scales(int m, int n, const kg_real *M, const kg_real *terms, kg_real *scales) {
   kg_real largest = KG_C(0.0);
   kg_squares(m, n, M, scales);
   for (int i = 0; i < m; ++i) {
     largest = KG_MAX(largest, scales[i]);
   }
-  for (int i = 0; i < m && speed > KG_C(0.0); ++i) {
+  for (int i = 0; i < m; ++i) {
     if (scales[i] <= kg_near_limit(largest)) {
-      const kg_real rate = kg_dot(n, G + i * (ptrdiff_t)n, G + i * (ptrdiff_t)n) / (speed * speed);
-      scales[i] = KG_MAX(scales[i], KG_MIN(largest, rate));
+      scales[i] = KG_MAX(scales[i], KG_MIN(largest, terms[i]));
     }
   }
 }
 
 /* Sets the sizes of rows that are to be replaced to -1. */
-static inline int kg_replaced_rows(int m, int n, const kg_real *M, const kg_real *U, const kg_real *G, kg_real speed,
+static inline int kg_replaced_rows(int m, int n, const kg_real *M, const kg_real *U, const kg_real *G,
                                    const kg_real *scales, kg_real *sizes, kg_real *g) {
   const kg_real fraction = KG_LIMIT_DISTANCE * KG_LIMIT_DISTANCE, least = KG_LIMIT_RATE * KG_LIMIT_RATE;
   int count = 0;
@@ -357,11 +356,12 @@ static inline int kg_replaced_rows(int m, int n, const kg_real *M, const kg_real
     const kg_real *row = M + i * (ptrdiff_t)n, *u = U + i * (ptrdiff_t)m;
     const kg_real size = kg_dot(n, row, row);
     if (size <= kg_near_limit(scales[i])) { /* 0 <= 0 for rows that vanish in all bits */
+      const kg_real rates = kg_mean_square(m, n, u, G);
       kg_real left;
       kg_combined(m, n, u, G, g);
       kg_remove_rows(m, n, M, sizes, scales, g);
       left = kg_dot(n, g, g);
-      if (left > least * kg_mean_square(m, n, u, G) && size * speed * speed < fraction * left) {
+      if (left > least * rates && size <= fraction * scales[i] * (left / rates)) {
         sizes[i] = KG_C(-1.0);
         ++count;
       }
@@ -399,28 +399,24 @@ static inline void kg_meet_rates(int m, int n, kg_real *M, const kg_real *U, con
 }
 
 /* Changes y (n), on entry without constraints, as little as possible so that M y = z (m), with nearly dependent rows
- * replaced by their rates G y = -h; u (n): the speeds. Replaced rows have multiplier 0 in lambda (m). Returns the rank
- * of M. On return the rows of M are orthogonal, rates in the places of replaced ones; sizes (m): their squared lengths,
+ * replaced by their rates G y = -h; terms (m): the squared sizes of the terms of the rows. Replaced rows have multiplier
+ * 0 in lambda (m). Returns the rank of M. On return the rows of M are orthogonal, rates in the places of replaced ones; sizes (m): their squared lengths,
  * 0 for rows that do not count. z is destroyed. */
 #define KG_NEAREST_WORK(m, n) ((n) + (m) * (2 * (m) + (n) + 3))
-static inline int kg_nearest(int m, int n, kg_real *M, kg_real *z, const kg_real *u, kg_real *G, const kg_real *h,
+static inline int kg_nearest(int m, int n, kg_real *M, kg_real *z, const kg_real *terms, kg_real *G, const kg_real *h,
                              kg_real *work, kg_real *sizes, kg_real *y, kg_real *lambda) {
   kg_real *U = work, *rest = U + m * (ptrdiff_t)m;
-  kg_real speed = KG_C(0.0);
   int rank, replaced;
-  for (int i = 0; i < n; ++i) {
-    speed = KG_MAX(speed, KG_ABS(u[i]));
-  }
   for (int i = 0; i < m; ++i) {
     z[i] -= kg_dot(n, M + i * (ptrdiff_t)n, y);
   }
-  kg_row_scales(m, n, M, G, speed, sizes);
+  kg_row_scales(m, n, M, terms, sizes);
   kg_orthogonal_rows_of_sizes(m, n, M, U, sizes);
   for (int i = 0; i < m; ++i) {
     lambda[i] = sizes[i]; /* the scales of the rows */
   }
   rank = kg_rank_of_rows(m, n, M, sizes);
-  replaced = kg_replaced_rows(m, n, M, U, G, speed, lambda, sizes, rest);
+  replaced = kg_replaced_rows(m, n, M, U, G, lambda, sizes, rest);
   kg_clear(m, lambda);
   for (int i = 0; i < m; ++i) {
     if (sizes[i] > KG_C(0.0)) {
@@ -435,12 +431,13 @@ static inline int kg_nearest(int m, int n, kg_real *M, kg_real *z, const kg_real
   return rank;
 }
 
-/* kg_udwadia_kalaba() with G (n_c x n_u) and h (n_c) of d/dt (J u' - b) = G u' + h + J u''; u: the speeds. Rows
- * that are replaced have no multiplier, but rank includes them. Q, P, J, b, G are destroyed. */
+/* kg_udwadia_kalaba() with G (n_c x n_u) and h (n_c) of d/dt (J u' - b) = G u' + h + J u''; terms (n_c): the sums of the
+ * squared terms of the rows over the masses Q_ii. Rows that are replaced have no multiplier, but rank includes them.
+ * Q, P, J, b, G are destroyed. */
 #define KG_UDWADIA_KALABA_LIMIT_WORK(n_u, n_c) ((n_c) + KG_NEAREST_WORK(n_c, n_u))
 static inline int kg_udwadia_kalaba_limit(int n_u, int n_c, kg_real *Q, kg_real *P, kg_real *J, kg_real *b,
-                                          const kg_real *u, kg_real *G, const kg_real *h, kg_real *work, kg_real *udot,
-                                          kg_real *lambda, kg_real *rank) {
+                                          const kg_real *terms, kg_real *G, const kg_real *h, kg_real *work,
+                                          kg_real *udot, kg_real *lambda, kg_real *rank) {
   int found;
   if (kg_root_factor(n_u, Q) != KG_OK) {
     return KG_SINGULAR;
@@ -453,7 +450,7 @@ static inline int kg_udwadia_kalaba_limit(int n_u, int n_c, kg_real *Q, kg_real 
   for (int i = 0; i < n_u; ++i) {
     udot[i] = P[i];
   }
-  found = kg_nearest(n_c, n_u, J, b, u, G, h, work + n_c, work, udot, lambda);
+  found = kg_nearest(n_c, n_u, J, b, terms, G, h, work + n_c, work, udot, lambda);
   kg_backward(n_u, Q, udot);
   *rank = (kg_real)found;
   return found < n_c ? KG_RANK_DEFICIENT : KG_OK;
@@ -491,7 +488,8 @@ static inline void kg_over_root(int n, const kg_real *W, const kg_real *s, kg_re
  * Q, P, J, b, G are destroyed; parts: 4 x n_u. Returns KG_OK, KG_RANK_DEFICIENT or KG_SINGULAR. */
 #define KG_CANONICAL_WORK(n_u, n_c) ((n_u) * ((n_u) + 5) + 2 * (n_c) + KG_NEAREST_WORK(n_c, n_u))
 static inline int kg_canonical(int n_u, int n_c, kg_real *Q, const kg_real *Qdot, kg_real *P, kg_real *J, kg_real *b,
-                               const kg_real *u, kg_real *G, const kg_real *h, kg_real *work, kg_real *parts) {
+                               const kg_real *u, const kg_real *terms, kg_real *G, const kg_real *h, kg_real *work,
+                               kg_real *parts) {
   kg_real *W = work, *s = W + n_u * (ptrdiff_t)n_u, *xi = s + n_u, *x = xi + n_u, *v = x + n_u, *row = v + n_u;
   kg_real *sizes = row + n_u, *lambda = sizes + n_c;
   int rank;
@@ -505,7 +503,7 @@ static inline int kg_canonical(int n_u, int n_c, kg_real *Q, const kg_real *Qdot
     kg_over_root(n_u, W, s, row, J + k * (ptrdiff_t)n_u);
     kg_over_root(n_u, W, s, row, G + k * (ptrdiff_t)n_u);
   }
-  rank = kg_nearest(n_c, n_u, J, b, u, G, h, lambda + n_c, sizes, P, lambda);
+  rank = kg_nearest(n_c, n_u, J, b, terms, G, h, lambda + n_c, sizes, P, lambda);
   kg_project_rows(n_c, n_u, J, sizes, P, x);
   kg_add(n_u, KG_C(-1.0), x, P);
   kg_compose(n_u, W, s, x, parts);

@@ -78,10 +78,12 @@ static inline kg_real kg_stepper_squared(const kg_stepper *s, kg_real h, const k
   return KG_SELECT(sums[0] == KG_C(0.0), squared, squared * (sums[0] / (sums[0] + KG_C(0.01) * sums[1])));
 }
 
-/* Magnitude of the next trial step, if it is not the last one. */
+/* Magnitude of the next trial step, if it is not the last one. It is less than min_step only after a rejection, which
+ * kg_stepper_least() ends. */
 static inline kg_real kg_stepper_size(const kg_stepper *s) {
-  const kg_real max_step = s->options.max_step;
-  return KG_SELECT(max_step > KG_C(0.0), KG_MIN(s->h_next, max_step), s->h_next);
+  const kg_real max_step = s->options.max_step, raised = KG_MAX(s->h_next, s->options.min_step);
+  const kg_real size = KG_SELECT(s->rejection == KG_OK, raised, s->h_next);
+  return KG_SELECT(max_step > KG_C(0.0), KG_MIN(size, max_step), size);
 }
 
 /* Where a trial step of magnitude `size` ends: at t_end when that is at most one per cent further. */
@@ -91,10 +93,10 @@ static inline kg_real kg_stepper_target(const kg_stepper *s, kg_real size) {
   return KG_SELECT(KG_ABS(s->t_end - s->t) <= limit, s->t_end, s->t + s->direction * size);
 }
 
-/* Magnitude of a step that t hardly resolves. */
+/* Magnitude of a step that t hardly resolves, or after a rejection is not allowed. */
 static inline kg_real kg_stepper_least(const kg_stepper *s) {
-  const kg_real resolved = KG_C(10.0) * KG_EPSILON * KG_ABS(s->t);
-  return KG_MAX(resolved, KG_TINY);
+  const kg_real resolved = KG_C(10.0) * KG_EPSILON * KG_ABS(s->t), least = KG_MAX(resolved, KG_TINY);
+  return KG_SELECT(s->rejection == KG_OK, least, KG_MAX(least, s->options.min_step));
 }
 
 /* Magnitude of the step after one of magnitude `size` with the given logarithm of the square of its error. */

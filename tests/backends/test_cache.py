@@ -293,6 +293,15 @@ def test_entries_in_use_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert cache.find("wrappers", "linked") is None
 
 
+def test_a_tenth_of_the_limit_stays_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other processes can write meanwhile; a process measures the cache after each fiftieth of the limit."""
+    cache, sizes = limited(tmp_path, monkeypatch, entries=50), []
+    for k in range(60):
+        cache.publish("extensions", f"{k:04d}", "m", fill_small)
+        sizes.append(size_of(tmp_path / "extensions") / cache.limit)
+    assert 0.86 < sizes[-1] <= max(sizes) <= 0.94
+
+
 def test_an_entry_larger_than_the_limit_stays_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = limited(tmp_path, monkeypatch, entries=0.5)
     for k in range(3):

@@ -26,6 +26,7 @@ from kanegen.derivation import Equations
 from kanegen.errors import ModelError
 from kanegen.forms import FORMS
 from kanegen.modelfile import read_model_file
+from kanegen.run_options import RunOptions, StepOptions, table
 
 FILE = """
 import sympy as sm
@@ -97,6 +98,13 @@ def test_names_follow_the_layers_below() -> None:
     choices = {option.name: option.type for option in main.commands["run"].params}["method"].choices
     assert set(choices) == set(METHODS)
     assert [name for name in QUANTITIES if not hasattr(Equations, name)] == []
+
+
+def test_commands_have_all_options_of_a_run() -> None:
+    """Times of storage are --points."""
+    for command in ("run", "report"):
+        assert table(RunOptions).keys() - {option.name for option in main.commands[command].params} == {"t_eval"}
+    assert table(StepOptions).keys() <= {option.name for option in main.commands["fmu"].params}
 
 
 def test_version_and_help(cache: Path) -> None:
@@ -180,6 +188,9 @@ def test_run_writes_an_animation(cache: Path, file: Path, tmp_path: Path) -> Non
 def test_run_by_fixed_steps(cache: Path, file: Path) -> None:
     text = output(cache, "run", file, "--time", "0.5", "--method", "rk4", "--step", "0.01")
     assert re.search(r"steps\s*.\s*50 ", text)
+    few = invoke(cache, "run", file, "--max-steps", "3")
+    assert few.exit_code == 1
+    assert "max_steps" in few.output
 
 
 def test_run_closes_loops(cache: Path, tmp_path: Path) -> None:

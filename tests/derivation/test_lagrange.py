@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from kane_reference import TIME, input_values
 from lagrange_models import CASES, VALUES, Case, bound, fixed, g, length, m, t
 from lagrange_reference import LagrangeReference
 from messages import raises
+from shares import share
 from tolerances import EVALUATION, FINE_INTEGRATION, FORMS_AGREE, SAME_EQUATIONS
 
 import kanegen as kg
@@ -58,8 +60,7 @@ def close(actual: Any, expected: Any, tolerance: float) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "kind"), share(product(CASES, KINDS), of=2))
 def test_accelerations_and_multipliers_are_those_of_sympy(name: str, kind: str) -> None:
     solver = kg.build(model(name, kind))
     for state in reference(name).states(3):
@@ -144,8 +145,7 @@ def start(name: str) -> dict[str, Any]:
     return {"q0": q, "u0": u, "rtol": 1e-10, "atol": 1e-10} | dict(zip("r", inputs(name), strict=False))
 
 
-@pytest.mark.parametrize("form", ["momentum", "momentum_unreduced", "hamilton"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "form"), share(product(CASES, ["momentum", "momentum_unreduced", "hamilton"]), of=2))
 def test_motions_are_those_of_kanes_method_in_the_forms_of_the_momenta(name: str, form: str) -> None:
     expected = kg.build(model(name, "Kane")).integrate((0.0, 1.0), **start(name))
     for kind in ("lagrangian alone", "bodies"):
@@ -168,8 +168,7 @@ def test_hamiltonian_needs_no_potential_energy(name: str) -> None:
     close([found.jacobi_integral(*s) for s in zip(solution.t, solution.q, solution.u, strict=True)], H, EVALUATION)
 
 
-@pytest.mark.parametrize("kind", ["lagrangian alone", "bodies"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("kind", "name"), share(product(["lagrangian alone", "bodies"], CASES), of=5))
 def test_every_case_verifies_itself(name: str, kind: str) -> None:
     report = kg.verify(model(name, kind), states=2, forms=())
     assert report.check("Lagrange").ok

@@ -30,7 +30,7 @@ EVALUATED = ("qdot", "Q", "L", "F", "P", "N", "momentum", "J", "b", "kinetic_ene
 
 # Some combinations of random constraints admit no motion, so that velocities cannot be compared.
 @pytest.mark.filterwarnings("ignore::kanegen.ModelWarning")
-@settings(max_examples=18, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_systems())
 def test_derivation_agrees_with_the_oracle(system: RandomSystem) -> None:
     check_derivation(system)

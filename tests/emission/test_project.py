@@ -16,10 +16,12 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from ccompile import C_COMPILER
 from messages import raises
+from state_models import point_mass
 
 import kanegen as kg
 from kanegen.errors import BuildError
 
+X, F = me.dynamicsymbols("x"), sm.Function("*/ y /*")(me.dynamicsymbols._t)
 VALUES = {"m": 0.9, "l": 1.1, "g": 9.81, "theta": 0.4, "omega": 0.5}
 
 
@@ -217,6 +219,17 @@ def test_every_name_of_a_model_becomes_one_of_a_project(model: str, name: str, t
     """Names that are no identifiers were refused: every output takes every name that a model takes."""
     folder = kg.emit(pendulum(model), tmp_path / "project", functions=["rhs"])
     assert (folder / f"{name}.h").is_file()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"events": [kg.Event("*/ x /*", X)]}, {"inputs": [kg.Input(F, law=-X, sample_time=0.1)]}],
+    ids=["event", "law"],
+)
+def test_names_do_not_end_the_comments_of_a_project(options: dict[str, Any], tmp_path: Path) -> None:
+    """The header named the events that a fixed step does not locate, the example the inputs with laws, as they are."""
+    model = point_mass("hostile", F if "inputs" in options else -X, parameters={"m": 1.0}, **options)
+    run(kg.emit(model, tmp_path / "project"), "make", f"CC={C_COMPILER.command}", "all", "selftest")
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,7 @@ def test_variables_have_roles_values_and_units(version: str, tmp_path: Path) -> 
     assert (variables["Vmax"]["causality"], variables["Vmax"]["variability"]) == ("parameter", "tunable")
     assert float(variables["Vmax"]["start"]) == 24.0
     assert variables["solver.step"]["unit"] == "s"
+    assert float(variables["solver.step"]["start"]) == 1e-3
     assert len({variable["valueReference"] for variable in variables.values()}) == len(variables)
     units = {unit.attrib["name"]: unit for unit in fmu.root.iter("Unit")}
     volt = units["V"].find("BaseUnit")
@@ -153,6 +154,21 @@ def test_nothing_half_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert target.read_bytes() == before
     assert list(tmp_path.iterdir()) == [target]
     assert stat.S_IMODE(target.stat().st_mode) & 0o400
+
+
+def test_a_full_temporary_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("kanegen.emission.fmu.archive.write_files", full)
+    with raises(BuildError, "temporary", "No space left", "TMPDIR", "binary=False"):
+        kg.export_fmu(model_of("slider_crank"), tmp_path / "x.fmu", values=start_of("slider_crank"))
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    with raises(BuildError, "cannot be written", "too long"):
+        exported("slider_crank", tmp_path / f"{'x' * 300}.fmu")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import sympy as sm
 import kanegen as kg
 from kanegen.graph import Graph, Lowering, gradient
 from kanegen.graph.cases import jump_with, may_differ_elsewhere
+from kanegen.graph.piecewise import cover_of, spline_of
 
 x, y = sm.symbols("x y")
 STEPS = kg.Spline(np.arange(5.0), [0.0, 0.0, 1.0, 1.0, 3.0], kind="linear", name="steps")
@@ -52,3 +53,11 @@ def test_slopes_of_kinked_expressions_jump_with_their_variable(expression: sm.Ex
     variable = graph.input("q", 0)
     slopes = gradient([node], [graph.one], [variable]) if expression.has(sm.Abs, sm.Max) else [node]
     assert jump_with(slopes, [variable]) == jumps
+
+
+@pytest.mark.parametrize(("jump", "fits"), [(1e-8, False), (1e-10, True)])
+def test_polynomials_that_meet_but_for_rounding_are_a_spline(jump: float, fits: bool) -> None:
+    pieces = sm.Piecewise((x, (x >= 0) & (x < 1)), (1 + jump + 2 * (x - 1), (x >= 1) & (x <= 2)))
+    cover = cover_of(pieces)
+    assert cover is not None
+    assert (spline_of(pieces, cover) is not None) == fits

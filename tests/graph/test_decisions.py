@@ -39,6 +39,7 @@ NOT_ZERO = {
     "difference of sines": sine(x) - sine(y),
     "root": root(x) - x,
     "rounded factor": 0.1 * x * y,
+    "eight digits": 0.86602540 * x - root(0.75 * x * x),
     "exponential": graph.apply("exp", x) - graph.one - x,
 }
 

@@ -153,6 +153,12 @@ def test_noise_below_the_threshold_is_not_noted() -> None:
     assert len(knots_of(times, np.zeros_like(times), "linear")) == 0
 
 
+@pytest.mark.parametrize(("change", "found"), [(0.03, [1]), (-0.03, [1]), (0.01, [])])
+def test_a_change_of_slope_counts_from_a_hundredth_of_the_range(change: float, found: list[int]) -> None:
+    """Beyond the kink the first piece would end half a change of slope away from the second one."""
+    assert notable_knots((0.0, 1.0, 2.0), ((0.0, 1.0), (1.0, 1.0 + change))) == found
+
+
 def test_pieces_that_jump() -> None:
     """The second derivative of a linear spline, and pieces that do not meet."""
     assert notable_knots((0.0, 1.0, 2.0, 3.0), ((0.0,), (1.0,), (1.0,))) == [1]

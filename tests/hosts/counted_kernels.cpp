@@ -32,13 +32,13 @@ COUNTED(udwadia_kalaba,
         (n, c, Q, P, J, b, work, x, l, rank))
 COUNTED(udwadia_kalaba_many, (int n, int c, int m, array Q, array J, array X, array work), (n, c, m, Q, J, X, work))
 COUNTED(udwadia_kalaba_limit,
-        (int n, int c, array Q, array P, array J, array b, array u, array G, array h, array work, array x, array l,
+        (int n, int c, array Q, array P, array J, array b, array terms, array G, array h, array work, array x, array l,
          array rank),
-        (n, c, Q, P, J, b, u, G, h, work, x, l, rank))
+        (n, c, Q, P, J, b, terms, G, h, work, x, l, rank))
 COUNTED(canonical,
-        (int n, int c, array Q, array rate, array P, array J, array b, array u, array G, array h, array work,
-         array parts),
-        (n, c, Q, rate, P, J, b, u, G, h, work, parts))
+        (int n, int c, array Q, array rate, array P, array J, array b, array u, array terms, array G, array h,
+         array work, array parts),
+        (n, c, Q, rate, P, J, b, u, terms, G, h, work, parts))
 COUNTED(control_solve, (int m, int n, array A, array z, array terms, array y, array work, array x),
         (m, n, A, z, terms, y, work, x))
 COUNTED(control_damped, (int m, int n, array A, array z, array damping, array work, array x),

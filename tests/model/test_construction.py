@@ -182,3 +182,8 @@ def test_span(factors, offset):
     inside = sum(a * (1 + z**2) * b for a, b in zip(factors, basis, strict=True))
     assert in_span(inside, basis, frozenset({x, y}))
     assert not in_span(inside + offset, basis, frozenset({x, y}))
+
+
+@pytest.mark.parametrize(("factor", "is_rounding"), [(1e-6, False), (1e-10, True)])
+def test_terms_beside_a_span_may_be_rounding(factor, is_rounding):
+    assert in_span(x + y * z + factor * y**2, [x, y], frozenset({x, y})) == is_rounding

@@ -376,6 +376,12 @@ def test_inertias_of_bodies_disks_rods_and_planar_models_are_no_warnings(moments
     moving(("plate", moments))
 
 
+def test_a_negative_moment_of_inertia_is_rounding_or_a_mistake() -> None:
+    with raises(ModelError, "plate", "eigenvalue", "-1e-09"):
+        moving(("plate", (1, 1, -1e-9)))
+    moving(("plate", (1, 1, -1e-11)))
+
+
 def test_two_bodies_of_one_name_are_a_warning() -> None:
     with pytest.warns(ModelWarning, match="2 bodies are named 'rod'"):
         moving(("rod", (1, 1, 1)), ("rod", (1, 1, 1)))

@@ -55,6 +55,18 @@ def test_a_velocity_with_the_wrong_sign_is_refused() -> None:
         arm.model(arm.P)
 
 
+@pytest.mark.parametrize(("error", "refused"), [(1e-5, True), (-1e-5, True), (1e-7, False)])
+def test_errors_above_rounded_constants_are_refused(error: float, refused: bool) -> None:
+    """The limit is a part in a million."""
+    arm = Pendulum()
+    arm.P.set_vel(arm.N, (1.0 + error) * length * u1 * arm.A.y)
+    if refused:
+        with raises(kg.ModelError, "mass center", "P"):
+            arm.model(arm.P)
+    else:
+        assert arm.model(arm.P).name == "pendulum"
+
+
 def test_right_velocities_pass_whatever_their_form() -> None:
     arm = Pendulum()
     arm.P.set_vel(arm.N, length * u1 * (sm.cos(q1) * arm.N.y - sm.sin(q1) * arm.N.x))

@@ -89,10 +89,10 @@ class Trials:
             shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
             self.copies.put(copy)
 
-    def unchanged(self, tests: str) -> str:
-        """What the tests say of the project as it is; empty if they pass."""
+    def complaint(self, tests: Sequence[str]) -> str:
+        """What these tests say of the project as it is; empty if they pass."""
         copy, log = self.copies.get(), self.folder / "unchanged.log"
-        status = run_tests(copy, [tests], self.environment, log)
+        status = run_tests(copy, tests, self.environment, log)
         self.copies.put(copy)
         return log.read_text(encoding="utf-8") if status != 0 else ""
 
@@ -122,13 +122,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(table))
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--unchecked", action="store_true", help="do not run the tests without mutations first")
     arguments = parser.parse_args()
     chosen = [table[name] for name in arguments.names or table]
     with tempfile.TemporaryDirectory(prefix="kanegen-mutations-") as folder, ThreadPoolExecutor(arguments.jobs) as pool:
         trials = Trials(Path(folder), arguments.jobs)
-        files = dict.fromkeys(test for mutation in chosen for test in mutation.tests)
-        if broken := [text for text in pool.map(trials.unchanged, files) if text]:
-            print("\n".join(broken), "These tests fail without any mutation.", sep="\n")
+        tests = [*dict.fromkeys(test for mutation in chosen for test in mutation.tests)]
+        if not arguments.unchecked and (text := trials.complaint(tests)):
+            print(f"{text}\nThese tests fail without any mutation.")
             return 1
         noticed = list(pool.map(trials.notice, chosen))
     survivors = [mutation.name for mutation, found in zip(chosen, noticed, strict=True) if not found]

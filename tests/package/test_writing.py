@@ -115,6 +115,18 @@ def test_errors_of_files_are_named(tmp_path: Path) -> None:
         solver_for("slider_crank").sources.write(tmp_path / "file")
 
 
+def test_names_and_links_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
+    """The first was an `OSError`, the second a missing permission, the third a `RuntimeError` or replaced by a file."""
+    (tmp_path / "away").symlink_to(tmp_path / "none" / "x")
+    (tmp_path / "loop").symlink_to("loop")
+    for name, words in (("x" * 300, ("too long",)), ("away", ("no folder", "none")), ("loop", ("link", "itself"))):
+        with raises(kg.FileError, name, "cannot be written", *words):
+            Page("title", "<p>text</p>").save(tmp_path / name)
+    with pytest.raises(OSError, match="link"), replacing(tmp_path / "loop"):
+        pass
+    assert sorted(item.name for item in tmp_path.iterdir() if item.is_symlink()) == ["away", "loop"]
+
+
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int) -> None:
         raise OSError(28, os.strerror(28))

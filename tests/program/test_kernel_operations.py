@@ -58,8 +58,8 @@ def problem(name: str, n: int, m: int, rng: np.random.Generator) -> tuple[tuple[
         "multipliers": [J, P, work],
         **{key: [Q, P, J, b, work] for key in ("constrained_solve", "constrained_solve_lu")},
         "udwadia_kalaba": [Q, P, J, b, work],
-        "udwadia_kalaba_limit": [Q, P, J, b, u, G, h, work],
-        "canonical": [Q, rng.normal(size=(n, n)), P, J, b, u, G, h, work],
+        "udwadia_kalaba_limit": [Q, P, J, b, np.abs(b), G, h, work],
+        "canonical": [Q, rng.normal(size=(n, n)), P, J, b, u, np.abs(b), G, h, work],
     }
     return (n, m), [*arrays[name], *outputs]
 

@@ -56,7 +56,7 @@ def program() -> Program:
 def kernel_functions(graph: Graph) -> tuple[Function, ...]:
     """``udwadia_kalaba`` (u', multipliers, rank; many right sides; limit) and ``canonical`` on the numbers in u.
 
-    The rates G and h are the first numbers of Q'.
+    The rates G and h are the first numbers of Q'; the terms of the rows have the size 1.
     """
     offsets = {"Q": 0, "P": 9, "J": 12, "b": 18, "Qdot": 20, "v": 29}
     lengths = {"Q": 9, "P": 3, "J": 6, "b": 2, "Qdot": 9, "v": 3}
@@ -100,14 +100,16 @@ def kernel_functions(graph: Graph) -> tuple[Function, ...]:
     given = Block(
         "", tuple(Store(n, i, graph.input("u", k + i)) for n, (k, size) in numbers.items() for i in range(size))
     )
-    rates = {"v": 3, "G": 6, "h": 2}
+    sizes = Block("", tuple(Store("terms", i, graph.one) for i in range(2)))
+    rates = {"v": 3, "terms": 2, "G": 6, "h": 2}
     parts = Function(
         "parts",
         (12,),
         (
             block("Q", "P", "J", "b", "Qdot"),
             given,
-            Call("canonical", (N_U, N_C, "Q", "Qdot", "P", "J", "b", "v", "G", "h", "scratch", "x")),
+            sizes,
+            Call("canonical", (N_U, N_C, "Q", "Qdot", "P", "J", "b", "v", "terms", "G", "h", "scratch", "x")),
             Block("", stored(graph, "out", "x", 12)),
         ),
         {**lengths, **rates, "scratch": KERNELS["canonical"].work(N_U, N_C), "x": 12},
@@ -119,7 +121,8 @@ def kernel_functions(graph: Graph) -> tuple[Function, ...]:
         (
             block("Q", "P", "J", "b"),
             given,
-            Call("udwadia_kalaba_limit", (N_U, N_C, "Q", "P", "J", "b", "v", "G", "h", "scratch", "a", "m", "k")),
+            sizes,
+            Call("udwadia_kalaba_limit", (N_U, N_C, "Q", "P", "J", "b", "terms", "G", "h", "scratch", "a", "m", "k")),
             result,
         ),
         {**arrays, **rates, "scratch": KERNELS["udwadia_kalaba_limit"].work(N_U, N_C), "a": 3, "m": 2, "k": 1},
@@ -190,6 +193,17 @@ def duplicate(J: np.ndarray) -> None:
 
 def vanish(J: np.ndarray) -> None:
     J[:] = 0.0
+
+
+@pytest.mark.parametrize(("remainder", "rank"), [(1e-7, 2), (1e-11, 1)])
+def test_what_is_left_of_a_row_beside_others_counts_from_a_billionth(
+    compiled: CompiledModel, remainder: float, rank: int
+) -> None:
+    def nearly_dependent(J: np.ndarray) -> None:
+        J[1] = J[0] + remainder * J[1]
+
+    status, out = compiled.evaluate("general", inputs([0.0] * 3, flat(system(0, nearly_dependent))), 6)
+    assert (status, out[5]) == (OK if rank == 2 else RANK_DEFICIENT, rank)
 
 
 @pytest.mark.parametrize(("spoil", "rank"), [(lambda J: None, 2), (duplicate, 1), (vanish, 0)])

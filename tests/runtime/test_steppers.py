@@ -273,6 +273,11 @@ def test_a_run_does_not_crawl_from_a_state_it_cannot_leave(host: Host, method: s
         assert run.statistics.steps < 2000
 
 
+def test_five_hundred_short_steps_in_a_row_end_a_run(host: Host) -> None:
+    start = float(np.nextafter(1000.0, 0.0))
+    assert host.integrate("dopri5", st.WALL, (start,), 0.0, 2.0, rtol=1e-8, atol=1e-8).statistics.steps == 500
+
+
 @pytest.mark.parametrize("end", [1e12, -1e12, 1e100, 1e308])
 @pytest.mark.parametrize("method", ADAPTIVE)
 def test_a_span_does_not_limit_the_steps_of_a_fast_motion(host: Host, method: str, end: float) -> None:

@@ -24,6 +24,7 @@ from accelerated_models import (
 )
 from messages import raises
 from scipy.integrate import solve_ivp
+from shares import share
 from sympy.physics.mechanics import dynamicsymbols
 from tolerances import EVALUATION, FINE_INTEGRATION, SOLVE
 
@@ -53,7 +54,7 @@ CASES = [(kind, constraint, form) for kind in LOADS for constraint in CONSTRAINT
 # -- forms --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "constraint", "form"), CASES)
+@pytest.mark.parametrize(("kind", "constraint", "form"), share(CASES, of=2))
 def test_accelerations_satisfy_sympys_equations(kind: str, constraint: str | None, form: str) -> None:
     """Compiled for one kind of each symmetry, interpreted for the others."""
     system = chain(kind, constraint)

@@ -12,6 +12,7 @@ from messages import raises
 from scipy.integrate import solve_ivp
 from scipy_calls import call_rates
 from sympy.physics import mechanics as me
+from systems import initial, solver_for
 
 import kanegen as kg
 from kanegen.solve.solution import Outcome
@@ -79,6 +80,13 @@ def test_out_is_not_written_when_the_right_hand_side_is_not_finite() -> None:
         slider().rhs(0.0, [-2.0], [0.5], out=out)
     assert out[0][0] == 7.0
     assert out[1][0] == 8.0
+
+
+def test_a_start_whose_residuals_cannot_be_judged_says_so() -> None:
+    """The message named no entry, because the residuals themselves are finite."""
+    solver, start = solver_for("rolling_disk"), initial("rolling_disk")
+    with raises(kg.SolveError, "residuals", "too large", "1e+308"):
+        solver.integrate((0.0, 1.0), start["q"], [1e308, *start["u"][1:]])
 
 
 def test_a_mass_that_is_not_a_number_is_not_called_singular() -> None:

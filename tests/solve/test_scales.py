@@ -121,8 +121,11 @@ def test_factors_of_rows_change_no_motion_of_any_example(case, form):
 
 @cache
 def redundant(form: str) -> kg.Solver:
-    """Two particles of masses m1 and m2; rows with the factors a, b and c, of which the third one is redundant."""
-    a, b, c, m1, m2 = sm.symbols("a b c m1 m2")
+    """Two particles of masses m1 and m2; rows with the factors a, b and c, of which the third one is redundant.
+
+    The radius l is a parameter.
+    """
+    a, b, c, m1, m2, l = sm.symbols("a b c m1 m2 l")
     t = me.dynamicsymbols._t
     x, y, z, u, v, w = me.dynamicsymbols("x y z u v w")
     N, O = me.ReferenceFrame("N"), me.Point("O")
@@ -131,7 +134,7 @@ def redundant(form: str) -> kg.Solver:
     P.set_vel(N, u * N.x + v * N.y)
     R = O.locatenew("R", z * N.z)
     R.set_vel(N, w * N.z)
-    circle, saddle = x**2 + y**2 - 1, z - x * y
+    circle, saddle = x**2 + y**2 - l**2, l * z - x * y
     return kg.build(
         kg.Model(
             name="factored",
@@ -143,7 +146,7 @@ def redundant(form: str) -> kg.Solver:
             gravity=-9.81 * N.y,
             loads=[(P, m1 * sm.sin(t) * N.x), (R, m2 * N.z)],
             holonomic_constraints=[a * circle, b * saddle, c * (circle + saddle)],
-            parameters={a: 1, b: 1, c: 1, m1: 1, m2: 2},
+            parameters={a: 1, b: 1, c: 1, m1: 1, m2: 2, l: 1},
         ),
         form=form,
     )
@@ -196,6 +199,21 @@ def test_masses_of_any_ratio(form, m1, m2):
     system = masses.row_join(-rows.T).col_join(rows.row_join(sm.zeros(2)))
     expected = np.array(system.LUsolve(forces.col_join(b))[:3], dtype=float)
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("form", ["pseudoinverse", "canonical"])
+@pytest.mark.parametrize("length", [1e-9, 1e-6, 1e-3, 1e3, 1e6])
+@pytest.mark.parametrize("b", [1e-9, 1e-5, 1.0, 1e5, 1e9])
+def test_factors_of_rows_in_any_unit(form, length, b):
+    """At 1e-6 m, a row with the factor 1e-5 was replaced by its rate: 1 m was the distance at which rows may vanish."""
+    q, u = np.array([0.6, 0.8, 0.48]) * length, np.array([0.8, -0.6, 0.28]) * np.sqrt(length)
+    found = redundant(form).with_parameters(a=1.0, b=b, c=0.0, l=length).rhs(0.5, q, u)[1]
+    J = np.array([[1.2, 1.6, 0.0], [-0.8, -0.6, 1.0]])
+    bias = np.array([-2.0 * (0.8**2 + 0.6**2), -2.0 * 0.8 * 0.6])
+    masses, forces = np.diag([1.0, 1.0, 2.0]), np.array([np.sin(0.5), -9.81, 2.0])
+    system = np.block([[masses, -J.T], [J, np.zeros((2, 2))]])
+    expected = np.linalg.solve(system, np.concatenate([forces, bias]))[:3]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 @cache

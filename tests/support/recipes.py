@@ -335,12 +335,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kanegen.display import escape
-from kanegen.reporting.subject import Subject
+from kanegen.reporting.reported import Reported
 
 
-def bodies(subject: Subject) -> Iterator[str] | None:
+def bodies(reported: Reported) -> Iterator[str] | None:
     """The names of the bodies; None for a Lagrangian without bodies."""
-    names = [str(body.name) for body in subject.model.bodies]
+    names = [str(body.name) for body in reported.model.bodies]
     return iter([f"<p>{escape(', '.join(names))}</p>"]) if names else None
 ''',
     },

@@ -114,11 +114,10 @@ def plot() -> Any:
 
 
 def section() -> Any:
-    from kanegen.reporting.subject import Subject
-
     from kanegen.reporting import sections
+    from kanegen.reporting.reported import Reported
 
-    parts = sections.SECTIONS["Bodies"](Subject(pendulum(), None, "no motion", verify=False))
+    parts = sections.SECTIONS["Bodies"](Reported(pendulum(), None, "no motion", verify=False))
     return list(parts or ())
 
 

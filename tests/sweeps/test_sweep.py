@@ -256,6 +256,15 @@ def test_a_broken_executor_leaves_what_was_finished() -> None:
     assert isinstance(caught.value, kg.SolveError)
 
 
+def test_a_broken_executor_gets_no_more_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two chunks at a time: the first two are computed, the next two are lost, three are not submitted."""
+    monkeypatch.setattr("kanegen.sweeps.sweep._IN_FLIGHT", 2)
+    executor = Pickling(breaks_at=2)
+    with raises(kg.SweepError, "2 chunks", 2, 7):
+        kg.sweep(pendulum(), G, twice, executor=executor, chunk_size=1)
+    assert len(executor.sent) == 4
+
+
 def test_an_executor_that_was_shut_down() -> None:
     executor = ThreadPoolExecutor(1)
     executor.shutdown()

@@ -73,6 +73,28 @@ def test_loads_in_accelerations_need_accelerations() -> None:
     assert inerter.vector[:, 0] == pytest.approx(-3.0 * TIMES)
 
 
+def test_the_torque_on_a_massless_rod_is_drawn_at_its_end() -> None:
+    """The page said that no body turns with the frame; so did that of the model of ``kanegen new``."""
+    rod = me.ReferenceFrame("rod")
+    rod.orient_axis(N, N.z, z)
+    bob = P.locatenew("bob", -k * rod.y)
+    model = kg.Model(
+        name="cart with a pendulum",
+        frame=N,
+        coordinates=(x, z),
+        speeds=(u, w),
+        kinematics=(u - x.diff(), w - z.diff()),
+        bodies=[me.Particle("cart", O.locatenew("C", x * N.x), 1), me.Particle("bob", bob, 1)],
+        loads=[(rod, -0.1 * w * N.z)],
+        parameters={k: 3.0},
+    )
+    poses = Poses(given(model, TIMES, lambda s: (s, s), lambda s: (1.0, 1.0)))
+    (torque,) = arrows(poses)
+    assert (torque.foot, torque.unit) == (P, "N m")
+    assert torque.vector == pytest.approx(np.tile([0.0, 0.0, -0.1], (11, 1)))
+    assert not poses.notices
+
+
 def test_reactions_are_drawn_at_their_points() -> None:
     reaction = kg.Reaction(["body"], P, B)
     force = np.tile([1.0, 0.0, 0.0], (11, 1))

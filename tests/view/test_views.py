@@ -50,6 +50,26 @@ def vectors(data: dict[str, Any]) -> list[tuple[str, np.ndarray]]:
     return found
 
 
+def test_points_that_move_have_traces() -> None:
+    """A hundredth of a picture is seen; a thousand-millionth, or a point at rest, has no trace."""
+    x, y, u, v = me.dynamicsymbols("x y u v")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    places = {"far": (1 + x) * N.x, "near": y * N.y, "still": -N.x}
+    bodies = [me.Particle(name, O.locatenew(name, place), 1) for name, place in places.items()]
+    model = kg.Model(
+        name="three",
+        frame=N,
+        coordinates=(x, y),
+        speeds=(u, v),
+        kinematics=(x.diff(T) - u, y.diff(T) - v),
+        bodies=bodies,
+    )
+    motion = given(model, TIMES, lambda t: (0.01 * np.sin(t), 1e-9 * np.sin(t)), lambda t: (t, t))
+    items = drawn(motion)["motions"][0]["items"]
+    assert [item["name"] for item in items if item["kind"] == "trace"] == ["far"]
+
+
 # -- the plane of a motion -----------------------------------------------------------------------------------
 
 

@@ -43,26 +43,42 @@ def binary_path(identifier: str, version: str) -> str:
 
 
 def compile_binary(files: Mapping[str, str], units: Sequence[str], options: CompilerOptions) -> bytes:
-    """The shared library of an FMU: the kernel with the flags of kernels, the rest with those of steppers."""
+    """The shared library of an FMU. Raises `BuildError` if it cannot be compiled in the temporary folder."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="kanegen-fmu-") as name:
+            return _compiled(files, units, options, Path(name))
+    except OSError as error:
+        raise BuildError(
+            f"the FMU cannot be compiled in a temporary folder: {reason(error)}; the environment variable TMPDIR names "
+            "another place, and binary=False (--no-binary) needs none"
+        ) from error
+
+
+def _compiled(files: Mapping[str, str], units: Sequence[str], options: CompilerOptions, folder: Path) -> bytes:
+    """The library compiled in ``folder``: the kernel with the flags of kernels, the rest with those of steppers."""
     toolchain = find_toolchain()
     kernel, functions = units
-    with tempfile.TemporaryDirectory(prefix="kanegen-fmu-") as name:
-        folder = Path(name)
-        write_files(files, folder)
-        override = ("-DFMI2_OVERRIDE_FUNCTION_PREFIX", "-DFMI3_OVERRIDE_FUNCTION_PREFIX")
-        for unit, flags in ((kernel, options.kernel), (functions, (*options.steppers, *override))):
-            target = (folder / unit).with_suffix(".o")
-            compile_object(toolchain, (*flags, *options.common), folder / unit, target, include=(name,))
-        objects = [str((folder / unit).with_suffix(".o")) for unit in units]
-        library = folder / "library"
-        make(link_command(toolchain, options, objects, str(library)), library)
-        return library.read_bytes()
+    write_files(files, folder)
+    override = ("-DFMI2_OVERRIDE_FUNCTION_PREFIX", "-DFMI3_OVERRIDE_FUNCTION_PREFIX")
+    for unit, flags in ((kernel, options.kernel), (functions, (*options.steppers, *override))):
+        target = (folder / unit).with_suffix(".o")
+        compile_object(toolchain, (*flags, *options.common), folder / unit, target, include=(str(folder),))
+    objects = [str((folder / unit).with_suffix(".o")) for unit in units]
+    library = folder / "library"
+    make(link_command(toolchain, options, objects, str(library)), library)
+    return library.read_bytes()
 
 
 def require_target(path: Path) -> None:
     """Raise `BuildError` for a path to which no FMU can be written."""
     if path.suffix != ".fmu":
         raise BuildError(f"the target is {str(path)!r}; importers expect a file name that ends in .fmu")
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:  # a name that is too long, or a link that leads back to itself
+        raise BuildError(f"the FMU cannot be written to {path}: {reason(error)}") from error
     if path.is_dir():
         raise BuildError(f"{path} is a folder; an FMU is a file")
     if path.exists() and not zipfile.is_zipfile(path):

@@ -18,6 +18,7 @@ from kanegen.derivation.sensitivities import constraint_rates
 from kanegen.errors import BuildError
 from kanegen.forms import FORMS
 from kanegen.graph import Node, arranged, substitute
+from kanegen.graph.linear import term_size
 from kanegen.program.builder import Fragment, Functions, flat, lower_triangle
 from kanegen.program.records import Call, Function, Invoke
 
@@ -200,10 +201,10 @@ def acceleration_parts(f: Functions, s: Fragment, stabilized: bool) -> list[Node
     e = f.equations
     matrix = "matrix of the accelerations" if e.model.is_accelerated else "kinetic-energy matrix"
     s.store(f"rate of the {matrix}", Qdot=e.simplified([e.system.rate(entry) for entry in e.M.nodes]))
-    return s.call("canonical", f.n_u, f.n_c, Qdot="Qdot", **_LIMIT)["parts"]
+    return s.call("canonical", f.n_u, f.n_c, Qdot="Qdot", u="u", **_LIMIT)["parts"]
 
 
-_LIMIT: Final[dict[str, Any]] = {name: name for name in ("Q", "P", "J", "b", "u", "G", "h")}
+_LIMIT: Final[dict[str, Any]] = {name: name for name in ("Q", "P", "J", "b", "terms", "G", "h")}
 
 
 def _store_limit(f: Functions, s: Fragment, stabilized: bool) -> None:
@@ -211,6 +212,16 @@ def _store_limit(f: Functions, s: Fragment, stabilized: bool) -> None:
     G, h = constraint_rates(f.equations, stabilized)
     s.store(_title(f), **_system(f, stabilized))
     s.store("d/dt (J u' - b) = G u' + h + J u''", G=G, h=h)
+    s.store("squared terms of the rows of J over the masses", terms=_row_terms(f))
+
+
+def _row_terms(f: Functions) -> list[Node]:
+    """Return the squared sizes that the rows of J (n_c,) have where their terms do not cancel, in the metric of M."""
+    masses, terms = [row[i] for i, row in enumerate(f.equations.left_side)], []
+    for row in f.equations.constraints.rows:
+        sizes = ((term_size(x), mass) for x, mass in zip(row.J, masses, strict=True) if not (x.is_zero or mass.is_zero))
+        terms.append(f.graph.sum(size * size / mass for size, mass in sizes))
+    return terms
 
 
 def _title(f: Functions) -> str:

@@ -31,7 +31,8 @@ SINGULAR_VALUE_TOLERANCE: Final = 1e-9
 
 DISTANCE: Final = 1e-3
 RATE: Final = 1e-6
-"""Rows are replaced if their singular value is below DISTANCE and their rate above RATE, both relative, as in C."""
+"""Rows are replaced if their singular value is below DISTANCE, also of their rate, and their rate above RATE, all
+relative, as in C."""
 
 CONTROL_TOLERANCE: Final = 1.5e-8
 CONTROL_FLOOR: Final = 1e-12
@@ -75,7 +76,7 @@ def udwadia_kalaba_limit(
     P: Array,
     J: Array,
     b: Array,
-    u: Array,
+    terms: Array,
     G: Array,
     h: Array,
     work: Array,
@@ -86,13 +87,14 @@ def udwadia_kalaba_limit(
     """Solve ``Q u' = P + J^T lambda``, ``J u' = b``, with nearly dependent rows replaced by their time derivatives.
 
     With ``d/dt (J u' - b) = G u' + h + J u''``: if a singular value of ``J Q^-1/2`` is small, ``w^T (G u' + h) = 0``
-    replaces the row of its left singular vector w (de l'Hospital's rule). Replaced rows have no multiplier.
+    replaces the row of its left singular vector w (de l'Hospital's rule). Replaced rows have no multiplier. ``terms``:
+    the squared sizes of the terms of the rows.
     """
     root = _inverse_root(n_u, Q)
     if root is None:
         return Status.SINGULAR
     rows, rates = matrix(n_c, n_u, J) @ root, matrix(n_c, n_u, G) @ root
-    y, multipliers, rank[0], _ = _nearest(rows, vector(b), rates, vector(h), max(abs(x) for x in u), root.T @ vector(P))
+    y, multipliers, rank[0], _ = _nearest(rows, vector(b), rates, vector(h), vector(terms), root.T @ vector(P))
     fill(udot, root @ y)
     fill(shortest, multipliers)
     return Status.RANK_DEFICIENT if rank[0] < n_c else Status.OK
@@ -107,6 +109,7 @@ def canonical(
     J: Array,
     b: Array,
     u: Array,
+    terms: Array,
     G: Array,
     h: Array,
     work: Array,
@@ -123,7 +126,7 @@ def canonical(
     roots = values**0.5
     root = vectors.T / roots
     rows, rates, speeds = matrix(n_c, n_u, J) @ root, matrix(n_c, n_u, G) @ root, vector(u[:n_u])
-    y, _, rank, used = _nearest(rows, vector(b), rates, vector(h), max(abs(speeds)), root.T @ vector(P))
+    y, _, rank, used = _nearest(rows, vector(b), rates, vector(h), vector(terms), root.T @ vector(P))
     turns = vectors @ matrix(n_u, n_u, Qdot) @ vectors.T / (roots[:, None] + roots)
     turning = turns @ (vectors @ speeds)
     balanced, balanced_turning = _without_rows(used, y), _without_rows(used, turning)
@@ -134,7 +137,7 @@ def canonical(
 
 
 def _nearest(
-    rows: Matrix, sides: Matrix, rates: Matrix, h: Matrix, speed: Any, y: Matrix
+    rows: Matrix, sides: Matrix, rates: Matrix, h: Matrix, terms: Matrix, y: Matrix
 ) -> tuple[Matrix, Matrix, int, Matrix]:
     """Change y (n,) as little as possible so that ``rows @ y = sides``, with replaced rows ``rates @ y = -h``.
 
@@ -146,8 +149,8 @@ def _nearest(
     rest = sides - rows @ y
     U, singular, _ = singular_values(rows, full=True)
     vectors, values = U.T, np.concatenate([singular**2, np.zeros(count - len(singular), dtype=int)])
-    directions, changes, scales = vectors @ rows, vectors @ rates, _means(U, _row_scales(rows, rates, speed))
-    replaced = _replaced(values, scales, directions, changes, _means(U, _squares(rates)), speed)
+    directions, changes, scales = vectors @ rows, vectors @ rates, _means(U, _row_scales(rows, terms))
+    replaced = _replaced(values, scales, directions, changes, _means(U, _squares(rates)))
     independent = [k for k in range(count) if values[k] > SINGULAR_VALUE_TOLERANCE**2 * scales[k]]
     kept = [k for k in independent if k not in replaced]
     weights = (vectors[kept] @ rest) / values[kept]
@@ -165,14 +168,12 @@ def _squares(rows: Matrix) -> Matrix:
     return squares
 
 
-def _row_scales(rows: Matrix, rates: Matrix, speed: Any) -> Matrix:
-    """Return the squared sizes of the rows; for one that all but vanishes that of its change over a unit."""
+def _row_scales(rows: Matrix, terms: Matrix) -> Matrix:
+    """Return the squared sizes of the rows; for one that all but vanishes that of its terms."""
     squares = _squares(rows)
-    if speed == 0:
-        return squares
     largest = max(squares)
-    changes = np.maximum(squares, np.minimum(largest, _squares(rates) / speed**2))
-    return np.where(squares <= DISTANCE**2 * largest, changes, squares)
+    sizes = np.maximum(squares, np.minimum(largest, terms))
+    return np.where(squares <= DISTANCE**2 * largest, sizes, squares)
 
 
 def _means(U: Matrix, squares: Matrix) -> Matrix:
@@ -181,9 +182,7 @@ def _means(U: Matrix, squares: Matrix) -> Matrix:
     return means
 
 
-def _replaced(
-    values: Matrix, scales: Matrix, directions: Matrix, changes: Matrix, rates: Matrix, speed: Any
-) -> list[int]:
+def _replaced(values: Matrix, scales: Matrix, directions: Matrix, changes: Matrix, rates: Matrix) -> list[int]:
     """Return the indices of the singular values whose rows are replaced; ``rates``: the scales of the changes."""
     limits = DISTANCE**2 * scales
     bound = [(row, value) for row, value, limit in zip(directions, values, limits, strict=True) if value > limit]
@@ -191,7 +190,7 @@ def _replaced(
     for k, value in enumerate(values):
         change = _without(changes[k], bound)
         left = change @ change
-        if value <= limits[k] and left > RATE**2 * rates[k] and value * speed**2 < DISTANCE**2 * left:
+        if value <= limits[k] and left > RATE**2 * rates[k] and value <= limits[k] * (left / rates[k]):
             replaced.append(k)
     return replaced
 
@@ -289,9 +288,9 @@ _Q, _J, _U, _C = ("n_u", "n_u"), ("n_c", "n_u"), ("n_u",), ("n_c",)
 _SYSTEM: Final = {"Q": _Q, "P": _U, "J": _J, "b": _C}
 _RESULTS: Final[Shapes] = {"udot": _U, "lambda": _C, "rank": (1,)}
 _MANY: Final = {"Q": _Q, "J": _J, "X": ("n_u + n_c", "m"), "work": ()}
-_RATES: Final = {"u": _U, "G": _J, "h": _C, "work": ()}
+_RATES: Final = {"terms": _C, "G": _J, "h": _C, "work": ()}
 _LIMIT: Final = {**_SYSTEM, **_RATES, **_RESULTS}
-_CANONICAL: Final[Shapes] = {"Q": _Q, "Qdot": _Q, "P": _U, "J": _J, "b": _C, **_RATES, "parts": (4, "n_u")}
+_CANONICAL: Final[Shapes] = {"Q": _Q, "Qdot": _Q, "P": _U, "J": _J, "b": _C, "u": _U, **_RATES, "parts": (4, "n_u")}
 
 _CONTROL: Final = "kg_control.h"
 _A, _M, _N = ("m", "n"), ("m",), ("n",)

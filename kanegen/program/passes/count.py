@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kanegen.graph.nodes import Node
+from kanegen.graph import Node, reachable
 from kanegen.program.kernels import KERNELS
-from kanegen.program.passes.lower import GATHERED, LOADS, Value, lowered, needed_nodes, shared_denominators
+from kanegen.program.passes.lower import GATHERED, LOADS, Value, lowered, shared_denominators
 from kanegen.program.records import Call, Function, Guard, Invoke
 
 
@@ -87,7 +87,7 @@ def _operations(function: Function, constants: Sequence[Node]) -> list[Value]:
 
 def _without_hoisting(function: Function) -> int:
     """Return the number of operations without hoisted constants."""
-    nodes = needed_nodes(function.roots, lambda node: False)
+    nodes = reachable(function.roots)
     shared = shared_denominators(nodes, {})
     # A shared denominator is inverted once; a quotient 1/x is this inverse and costs nothing more.
     inverses = sum(n.op == "div" and n.args[1].index in shared and n.args[0].is_one for n in nodes)

@@ -102,10 +102,11 @@ class _Curve:
         return direction
 
 
-def curve(start: Point, family: Family, end: float, step: float, max_steps: int) -> list[Point]:
+def curve(start: Point, family: Family, end: float, step: float, most: int) -> list[Point]:
     """The points of the curve from ``start`` until p leaves the interval between its value there and ``end``.
 
-    Raises `SolveError` if a step fails, or if ``max_steps`` steps do not leave the interval.
+    The last point is at a limit of the interval, unless ``most`` steps do not leave it. Raises `SolveError` if a step
+    fails.
     """
     balance, root, first = start.balance, start.root, start.p
     n_q, n_u, n_s, *_ = (len(part) for part in balance.parts(root.X))
@@ -115,18 +116,15 @@ def curve(start: Point, family: Family, end: float, step: float, max_steps: int)
     tangent = line.tangent(balance, root.X, first)
     tangent *= np.sign(tangent[-1] * (end - first)) or 1.0
     points, length = [start], step
-    for _ in range(max_steps):
+    for _ in range(most):
         point, tangent, length = _step(line, points[-1], tangent, length, step)
         if not min(first, end) <= point.p <= max(first, end):
             points.append(
                 _at_limit(line, points[-1], point, first if abs(point.p - first) < abs(point.p - end) else end)
             )
-            return points
+            break
         points.append(point)
-    raise SolveError(
-        f"the curve of equilibria has not left the interval of {family.name} from {first:.6g} to {end:.6g} after "
-        f"{max_steps} steps, at {points[-1].p:.6g}: raise max_steps= or step=; the curve can be closed"
-    )
+    return points
 
 
 def _step(line: _Curve, last: Point, tangent: Array, length: float, largest: float) -> tuple[Point, Array, float]:

@@ -230,6 +230,11 @@ class Continuable(Trimmable):
             tolerance,
         )
         points = curve(Point(first, *family.at(first)), equations, end, positive(step, "step"), max_steps)
+        if points[-1].p not in (first, end):
+            raise SolveError(
+                f"the curve of equilibria has not left the interval of {name} from {first:.6g} to {end:.6g} after "
+                f"{max_steps} steps, at {points[-1].p:.6g}: raise max_steps= or step=; the curve can be closed"
+            )
         states = [
             Equilibrium(**Search(family.solver_at(point.p)).record(point.balance, point.root)) for point in points
         ]

@@ -200,7 +200,10 @@ def _checked(path: Path) -> bytes:
     except OSError as error:
         raise FileError(f"{path} cannot be read: {reason(error)}") from error
     if not content.startswith(b"CDF"):
-        raise FileError(f"{path} is no solution that kanegen wrote: it is not a netCDF file of the classic format")
+        raise FileError(
+            f"{path} cannot be read: it is not a netCDF file of the classic format; kg.load reads the files that "
+            "solution.save writes under names that end in .nc"
+        )
     found = _CHECKSUM.search(content)
     if found is None:
         raise FileError(f"{path} is no solution that kanegen wrote, or it is damaged: it has no checksum")

@@ -134,6 +134,30 @@ def test_a_control_that_acts_along_a_constraint_is_left_alone() -> None:
     np.testing.assert_allclose(found.multipliers[:, 0], -1.3 * 9.81 / 0.8, rtol=1e-13)
 
 
+def test_forces_that_balance_but_for_rounding_are_feasible() -> None:
+    """A constant force holds a spring without help of the control, which acts in another direction."""
+    x, y, u, v, control = me.dynamicsymbols("x y u v control")
+    k, F, N, O = sm.Symbol("k"), sm.Symbol("F"), me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, u * N.x + v * N.y)
+    model = kg.Model(
+        name="held",
+        frame=N,
+        coordinates=[x, y],
+        speeds=[u, v],
+        kinematics=[x.diff() - u, y.diff() - v],
+        bodies=[me.Particle("bob", P, 1)],
+        loads=[(P, (F - k * x) * N.x + control * N.y)],
+        inputs=[control],
+        parameters={k: 100.0, F: 100.0},
+    )
+    solver = kg.build(model)
+    for error, feasible in ((1e-12, True), (1e-7, False)):
+        found = solver.with_parameters(F=100.0 * (1.0 + error)).inverse_dynamics({"x": 1.0, "y": 0.0}, [0.0, 1.0])
+        assert found.feasible.tolist() == [feasible] * 2
+
+
 def test_what_the_controls_cannot_supply_is_the_residual() -> None:
     solver = solver_for("cart_pole", task="cart")
     p = solver.parameters

@@ -138,6 +138,28 @@ def test_rolling_disk(spin: float) -> None:
         assert np.abs(values - expected).min() < 1e-6  # zero is a double eigenvalue: half the digits
 
 
+def test_forces_that_balance_but_for_rounding_are_steady() -> None:
+    """A part in a hundred million of the terms is the limit."""
+    x, v, F = me.dynamicsymbols("x v F")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    model = kg.Model(
+        name="held_spring",
+        frame=N,
+        coordinates=[x],
+        speeds=[v],
+        kinematics=[x.diff(TIME) - v],
+        bodies=[me.Particle("bob", P, 1)],
+        loads=[(P, (F - 100 * x) * N.x)],
+        inputs=[F],
+    )
+    solver = kg.build(model, functions=("rhs", "residuals", "jacobians"))
+    for error, steady in ((1e-10, True), (1e-6, False)):
+        assert solver.linearize(0.0, [1.0], [0.0], [100.0 * (1.0 + error)]).steady == steady
+
+
 def test_disk_in_a_steady_turn_and_one_that_falls() -> None:
     """In a turn of constant lean X' and Y' change, the independent speeds do not; a falling disk is not steady."""
     R, g, theta, u2 = 0.3, 9.81, 1.2, 0.7

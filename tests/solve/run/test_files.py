@@ -216,6 +216,15 @@ def test_damaged_files_are_refused(run: Any, tmp_path: Path) -> None:
             pytest.fail(f"{what}: the file is loaded")
 
 
+@pytest.mark.parametrize("suffix", ["csv", "npz"])
+def test_files_that_kanegen_wrote_in_other_formats_are_named(suffix: str, tmp_path: Path) -> None:
+    """The message said that kanegen had not written them."""
+    stateful().save(tmp_path / f"motion.{suffix}")
+    with raises(kg.FileError, f"motion.{suffix}", "not a netCDF file", "solution.save", ".nc") as caught:
+        kg.load(tmp_path / f"motion.{suffix}")
+    assert "no solution" not in str(caught.value)
+
+
 def test_a_file_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "FORMAT", 7)
     stateful().save(tmp_path / "motion.nc")

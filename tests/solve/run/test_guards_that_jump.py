@@ -137,6 +137,11 @@ def random_run(seed: int) -> None:
     assert solution.s[-1, 0] == times.size
 
 
+def test_a_step_that_ends_exactly_where_a_guard_jumps() -> None:
+    """The guard is 0 there, a unit seemed as large as the jump, and the next zero was lost."""
+    random_run(116)
+
+
 @pytest.mark.parametrize("block", range(4))
 def test_random_guards_that_jump(block: int) -> None:
     for seed in range(block * SHARE // 4, (block + 1) * SHARE // 4):

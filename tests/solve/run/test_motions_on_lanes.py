@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
-from messages import says
+from messages import raises, says
 from scipy.integrate import solve_ivp
 from state_models import point_mass, solver_of
 from systems import initial, solver_for
@@ -206,6 +206,32 @@ def test_steps_are_limited() -> None:
     few = solver.integrate_many(SPAN, q[:3], u[:3], max_steps=5, rtol=[1e-8] * 10)
     assert (few.n_steps == 5).all()
     assert {Outcome.from_code(code) for code in few.status} == {Outcome.TOO_MANY_STEPS}
+
+
+def test_steps_have_a_smallest_size() -> None:
+    """Steps are raised to it, and motions that would need smaller ones end, with and without lanes."""
+    solver, (q, u) = solver_for("rolling_disk"), disks()
+    free = solver.integrate(SPAN, q[1], u[1], first_step=1e-8)
+    raised = solver.integrate(SPAN, q[1], u[1], first_step=1e-8, min_step=1e-5)
+    assert free.t[1] == 1e-8
+    assert raised.t[1] == 1e-5
+    assert np.diff(raised.t)[:-1].min() >= 1e-5 * (1.0 - 1e-12)
+    many = solver.integrate_many(SPAN, q[:3], u[:3], first_step=1e-8, min_step=1e-5)
+    assert many.n_steps[1] == raised.statistics.steps < free.statistics.steps
+    too_large = 10.0 * free.statistics.largest_step
+    with raises(kg.IntegrationError, "min_step") as caught:
+        solver.integrate(SPAN, q[20], u[20], min_step=too_large, rtol=1e-12)
+    assert caught.value.solution.status is Outcome.STEP_COLLAPSED
+    stopped = solver.integrate_many(SPAN, q[20:], u[20:], min_step=too_large, rtol=1e-12)
+    assert Outcome.from_code(stopped.status[0]) is Outcome.STEP_COLLAPSED
+
+
+def test_runs_with_events_end_where_steps_become_too_small() -> None:
+    """A step that is shortened to an event and rejected there is not repeated for ever."""
+    solver, start = solver_for("bouncing_ball"), initial("bouncing_ball")
+    whole = solver.integrate((0.0, 1.0), start["q"], start["u"], min_step=1e-9)
+    assert whole.success
+    assert len(whole.events) > 0
 
 
 @pytest.mark.parametrize("kind", ["final", "min", "max", "max_abs", "max_change"])

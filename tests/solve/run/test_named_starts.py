@@ -216,3 +216,28 @@ def test_values_of_initial_move_as_little_as_needed() -> None:
     np.testing.assert_array_equal(moved.q[0], expected[0])
     np.testing.assert_array_equal(moved.u[0], expected[1])
     np.testing.assert_allclose(moved.q[0], assembled(0.4, 0.0)[0], atol=PROJECTED)
+
+
+@pytest.mark.parametrize(("difference", "determined"), [(1e-4, True), (1e-8, False)])
+def test_constraints_that_hardly_differ_determine_values(difference: float, determined: bool) -> None:
+    """Two lines that meet at x = 0.5, y = 0.5, at a small angle."""
+    q, u = me.dynamicsymbols("x y z"), me.dynamicsymbols("u v w")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", q[0] * N.x + q[1] * N.y + q[2] * N.z)
+    P.set_vel(N, u[0] * N.x + u[1] * N.y + u[2] * N.z)
+    model = kg.Model(
+        name=f"lines_{determined}",
+        frame=N,
+        coordinates=q,
+        speeds=u,
+        kinematics=[a.diff() - b for a, b in zip(q, u, strict=True)],
+        bodies=[me.Particle("bob", P, 1)],
+        holonomic_constraints=[q[0] + q[1] - 1, q[0] + (1 + difference) * q[1] - 1 - difference / 2],
+    )
+    solver = kg.build(model, form="pseudoinverse").with_initial({"z": 0.2, "w": 0.0})
+    if determined:
+        np.testing.assert_allclose(solver.integrate((0.0, 0.1)).q[0], [0.5, 0.5, 0.2], atol=1e-8)
+    else:
+        with raises(kg.SolveError, "x, y"):
+            solver.integrate((0.0, 0.1))
