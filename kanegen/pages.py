@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kanegen.display import escape
+from kanegen.errors import FileError
 from kanegen.paths import require_writable
 from kanegen.writing import written
+
+SUFFIXES: Final = ("", ".html", ".htm")
+"""Those of pages; one in a file called .mp4 or .pdf would be read as what it is not."""
+
+
+def page_path(path: Any) -> Path:
+    """The path of a page that can be written. Raises `FileError` that says why it cannot, before any work is done."""
+    target = require_writable(path, "the page")
+    if target.suffix.lower() not in SUFFIXES:
+        raise FileError(f"the page {target} cannot be written: it is HTML; expected a name that ends in .html")
+    return target
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +39,10 @@ class Page:
     def save(self, path: Any) -> Path:
         """Write the page to the file ``path``, which is replaced if it exists; returns the path.
 
-        Raises `SolveError` if ``path`` is no path, `FileError` if it cannot be written; an earlier file stays.
+        Raises `SolveError` if ``path`` is no path, `FileError` if it cannot be written or has the suffix of something
+        else; an earlier file stays.
         """
-        target = require_writable(path)
+        target = page_path(path)
         with written(target, "the page") as file:
             file.write(self.html.encode("utf-8", errors="replace"))  # names can contain surrogates
         return target

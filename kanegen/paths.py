@@ -22,7 +22,7 @@ def file_path(given: Any, what: str = "path") -> Path:
     return path
 
 
-def require_writable(path: Any, what: str = "the page") -> Path:
+def require_writable(path: Any, what: str) -> Path:
     """The path of a file that can be written. Raises `FileError` that says why it cannot, before any work is done.
 
     ``what`` names the file in the message.

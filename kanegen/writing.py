@@ -30,9 +30,7 @@ def replacing(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
     link is followed, an earlier file leaves its permissions, and a device or a pipe is written directly. A new file has
     the permissions ``mode``, less those of the umask. Raises `OSError`.
     """
-    target = Path(os.path.realpath(path))
-    if target.is_symlink():
-        raise OSError(errno.ELOOP, "it is a link that leads back to itself", str(path))
+    target = _followed(path)
     earlier = target.stat().st_mode if target.exists() else None
     if earlier is not None and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, "the file that is there is read-only", str(target))
@@ -86,7 +84,7 @@ def replace_files(files: Mapping[str, str], folder: Path) -> None:
     back. A kill between the first and the last move, which take less than a millisecond, leaves new files beside
     earlier ones, each of them complete.
     """
-    target = Path(os.path.realpath(folder))
+    target = _followed(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
     prefix, suffix = UNFINISHED.split("*")
     with tempfile.TemporaryDirectory(prefix=prefix, suffix=suffix, dir=target.parent) as name:
@@ -101,6 +99,15 @@ def replace_files(files: Mapping[str, str], folder: Path) -> None:
         _move(files, new, target, earlier)
     for changed in {(target / path).parent for path in files}:
         _keep_names(changed)
+
+
+def _followed(path: Path) -> Path:
+    """What a path leads to through links. Raises `OSError` for a link that leads back to itself."""
+    target = Path(os.path.realpath(path))
+    for place in (target, *target.parents):
+        if place.is_symlink():
+            raise OSError(errno.ELOOP, f"{place} is a link that leads back to itself", str(path))
+    return target
 
 
 def _move(paths: Iterable[str], new: Path, target: Path, earlier: Path) -> None:

@@ -10,7 +10,7 @@ import click
 from kanegen.cli.arguments import model_argument, print_line
 from kanegen.cli.run import Start, motion_options, simulate
 from kanegen.modelfile import ModelFile
-from kanegen.paths import require_writable
+from kanegen.pages import page_path
 from kanegen.reporting.reported import Reported
 from kanegen.reporting.sections import report_page, require_packages
 from kanegen.solve import IntegrationError, Solution
@@ -38,7 +38,7 @@ def report(
     PAGE is NAME.html of a file NAME.py by default; an existing file is replaced. The motion starts as for
     kanegen run; without a start the page has no motion.
     """
-    target = require_writable(Path(f"{file.path.stem}.html") if page is None else page)
+    target = page_path(Path(f"{file.path.stem}.html") if page is None else page)
     require_packages()
     motion, reason = None, ""
     if file.named_start() or start:

@@ -34,6 +34,7 @@ from kanegen.display import value_text
 from kanegen.errors import ModelError
 from kanegen.model.expressions import symbol_name
 from kanegen.modelfile import ModelFile
+from kanegen.pages import page_path
 from kanegen.paths import require_writable
 from kanegen.pipeline import build
 from kanegen.run_options import RunOptions
@@ -141,7 +142,7 @@ def run(
     if plot is not None:
         check_figure(plot)
     if html is not None:
-        require_writable(html)
+        page_path(html)
         require_viewer()
     with _keeping_parts(output):
         motion = simulate(file, parameters, Start(file, start, inputs), duration, points, settings)

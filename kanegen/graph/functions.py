@@ -305,7 +305,7 @@ class Spline:
         return self._applied(argument)
 
     def __repr__(self) -> str:
-        return f"<Spline {self.name!r}: {len(self.breakpoints)} points, degree {self.degree}>"
+        return f"<Spline {self.name!r}: {len(self.breakpoints)} breakpoints, degree {self.degree}>"
 
     @property
     def content(self) -> str:

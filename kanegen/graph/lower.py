@@ -155,9 +155,13 @@ DELAYS: Final = (
 )
 
 
+def is_delayed(expr: Any) -> bool:
+    """Whether a Subs moves functions of time to another time, as SymPy's ``x(t).diff(t).subs(t, t - tau)`` does."""
+    return any(variable in atom.args for atom in expr.expr.atoms(AppliedUndef) for variable in expr.variables)
+
+
 def _subs(lowering: Lowering, expr: Any) -> Node:
-    # SymPy makes one from x(t).diff(t).subs(t, t - tau).
-    if any(variable in atom.args for atom in expr.expr.atoms(AppliedUndef) for variable in expr.variables):
+    if is_delayed(expr):
         raise UnsupportedError(expr, f"{expr} has functions of time at another time: {DELAYS}")
     points = {variable: lowering.visit(point) for variable, point in zip(expr.variables, expr.point, strict=True)}
     return Lowering(lowering.graph, {**lowering.symbols, **points}).visit(expr.expr)

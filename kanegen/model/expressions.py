@@ -17,6 +17,7 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import brief
+from kanegen.graph.lower import is_delayed
 
 
 def is_time_function(expr: Any) -> bool:
@@ -57,7 +58,7 @@ def natural_key(name: str) -> tuple[Any, ...]:
 def atoms(expressions: Iterable[Any]) -> frozenset[Any]:
     """The symbols, dynamic symbols and their time derivatives in ``expressions``, except time itself.
 
-    An undefined function of anything but time is included, so that a check can name it.
+    Functions of anything but time, and functions of time at another time, are included, so that a check can name them.
     """
     time = dynamicsymbols._t
     symbols: set[Any] = set()
@@ -71,6 +72,10 @@ def atoms(expressions: Iterable[Any]) -> frozenset[Any]:
         if isinstance(expr, (sympy.Symbol, AppliedUndef)):
             if expr != time:
                 symbols.add(expr)
+                stack.extend(expr.args)
+        elif isinstance(expr, sympy.Subs) and is_delayed(expr):
+            symbols.add(expr)
+            stack.extend(expr.point)
         elif isinstance(expr, sympy.Derivative):
             if is_time_function(expr.expr) and all(variable == time for variable, _ in expr.variable_count):
                 symbols.add(expr)

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.sweeps.designs import Design
-from kanegen.sweeps.tasks import MEMBER, Values
+from kanegen.sweeps.tasks import MEMBER, Values, is_storable
 
 STATUS, ERROR = "status", "error"
 """Variables of a store besides those of the design and the results."""
 
+_ENDING: Final = "_design"
+
 
 def stored_names(design: Design, reserved: Iterable[str]) -> dict[str, str]:
-    """The names of the variables of a design: its own, with the ending ``_design`` where a result has the same name."""
+    """The names of the variables of a design: its own where a store can have them.
+
+    Where a result has the same name, or zarr refuses it, the ending ``_design`` is added, and slashes become ``_``.
+    """
     taken = {MEMBER, STATUS, ERROR, *reserved}
-    return {name: f"{name}_design" if name in taken else name for name in design}
+    names = {name: name for name in design if name not in taken and is_storable(name)}
+    for name in design:
+        if name not in names:
+            stored = name.replace("/", "_").replace("\\", "_") + _ENDING
+            while stored in taken or stored in names.values():
+                stored += _ENDING
+            names[name] = stored
+    return {name: names[name] for name in design}
 
 
 class MemberStatus(IntEnum):

@@ -273,7 +273,8 @@ class _Run:
             self.store.write(members, values, status, {members.start + place: text for place, text in errors.items()})
 
     def _begin(self, layout: Layout) -> None:
-        taken = {*self.design, MEMBER, STATUS, ERROR} if isinstance(self.job.task, FunctionTask) else ()
+        stored = stored_names(self.design, ()).values()
+        taken = {*self.design, *stored, MEMBER, STATUS, ERROR} if isinstance(self.job.task, FunctionTask) else ()
         if clash := [name for name in layout if name in taken]:
             raise SolveError(
                 f"the task returned {', '.join(clash)}, a name of the design or of every sweep ({MEMBER}, {STATUS}, "

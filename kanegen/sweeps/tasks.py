@@ -171,6 +171,11 @@ class FunctionTask:
         return {}
 
 
+def is_storable(name: str) -> bool:
+    """Whether an array in a Zarr group can have this name: zarr reads slashes of both kinds as folders."""
+    return "/" not in name and "\\" not in name and name not in ("", ".", "..", "zarr.json")
+
+
 def failure(error: BaseException) -> str:
     """The text that is recorded for an exception."""
     text = str(error)
@@ -189,8 +194,11 @@ def _arrays(given: Any) -> Values:
         raise SolveError(f"the task returned {brief(given)}; expected a mapping from names to numbers or arrays")
     arrays = {}
     for key, value in given.items():
-        if not isinstance(key, str) or not key or "/" in key:
-            raise SolveError(f"the task returned a result called {brief(key)}; expected a name, a text without /")
+        if not isinstance(key, str) or not is_storable(key):
+            raise SolveError(
+                f"the task returned a result called {brief(key)}; expected a name, a text without / and \\ that is "
+                "neither '.' nor '..' nor 'zarr.json'"
+            )
         try:
             array = np.asarray(value)
         except ValueError:  # lists of unequal lengths

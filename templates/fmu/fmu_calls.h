@@ -39,13 +39,13 @@ static inline int fmu_fail(fmu_instance *instance, const char *format, ...) {
   return FMU_ERROR;
 }
 
-/* The same for a state of the importer at which it is to shorten its step. */
-static inline int fmu_discard(fmu_instance *instance, const char *format, ...) {
+/* The same with another result. */
+static inline int fmu_report(fmu_instance *instance, int result, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  (void)fmu_tell(instance, FMU_DISCARDED, format, arguments);
+  (void)fmu_tell(instance, result, format, arguments);
   va_end(arguments);
-  return FMU_DISCARDED;
+  return result;
 }
 
 static inline int fmu_no_feature(fmu_instance *instance, const char *what) {
@@ -57,10 +57,8 @@ static inline int fmu_no_values(fmu_instance *instance, size_t n, const char *ty
   return n == 0 ? FMU_DONE : fmu_fail(instance, "no variable has the type %s", type);
 }
 
-/* The contact, event or table that an outcome is about, or nothing. */
-static inline const char *fmu_culprit(fmu_data *d, int reason) {
-  kg_point at;
-  int table;
+/* The contact or event that an outcome is about, or nothing. */
+static inline const char *fmu_culprit(const fmu_data *d) {
 #if FMU_EVENTS
   if (d->hybrid.culprit >= 0 && d->hybrid.contacts.model) {
     return d->model->contacts[d->hybrid.culprit].name;
@@ -68,28 +66,56 @@ static inline const char *fmu_culprit(fmu_data *d, int reason) {
   if (d->hybrid.culprit_event >= 0 && d->hybrid.contacts.model) {
     return d->model->events[d->hybrid.culprit_event].name;
   }
+#else
+  (void)d;
 #endif
-  at = kg_host_point(&d->host, d->t, d->y);
-  if (reason != KG_OUTSIDE_TABLE || kg_feedback_inputs(&d->host.feedback, &at) < 0) {
-    return "";
+  return "";
+}
+
+/* The table that an outcome is about, and in *x its argument at the present state; NULL: it is not known. */
+static inline const kg_table_info *fmu_table(fmu_data *d, kg_real *x) {
+  const kg_point at = kg_host_point(&d->host, d->t, d->y);
+  int found;
+  if (kg_feedback_inputs(&d->host.feedback, &at) < 0) {
+    return NULL;
   }
-  table = kg_outside_table(d->model, &at, d->p, d->work, d->jacobian);
-  return table < 0 ? "" : d->model->tables[table].label;
+  found = kg_outside_table(d->model, &at, d->p, d->work, d->jacobian);
+  if (found < 0) {
+    return NULL;
+  }
+  *x = d->jacobian[2 * found];
+  return d->model->tables + found;
+}
+
+/* The result of a call that needs a table beyond its ends; importers of model exchange are to shorten their step. */
+static inline int fmu_outside(fmu_instance *instance, const char *what) {
+  const char *format = "%s at t = %g: the motion leaves %s, which has values from %.9g to %.9g only; its argument is "
+                       "%.9g";
+  fmu_data *d = instance->data;
+  const int result = d->cosimulation ? FMU_ERROR : FMU_DISCARDED;
+  kg_real x = KG_C(0.0);
+  const kg_table_info *table = fmu_table(d, &x);
+  if (table == NULL) {
+    return fmu_report(instance, result, "%s at t = %g: the motion leaves a spline or a Piecewise", what, (double)d->t);
+  }
+  return fmu_report(instance, result, format, what, (double)d->t, table->label, (double)table->lowest,
+                    (double)table->highest, (double)x);
 }
 
 /* The result of a call whose status or outcome is this one. */
 static inline int fmu_result(fmu_instance *instance, int status, const char *what) {
   fmu_data *d = instance->data;
   const int reason = fmu_reason(d, status);
-  const char *format = "%s at t = %g: %s%s%s", *culprit;
+  const char *culprit;
   if (status >= 0) {
     return FMU_DONE;
   }
-  culprit = fmu_culprit(d, reason);
-  if (reason == KG_OUTSIDE_TABLE && !d->cosimulation) {
-    return fmu_discard(instance, format, what, (double)d->t, culprit, *culprit ? ": " : "", kg_status_message(reason));
+  if (reason == KG_OUTSIDE_TABLE) {
+    return fmu_outside(instance, what);
   }
-  return fmu_fail(instance, format, what, (double)d->t, culprit, *culprit ? ": " : "", kg_status_message(reason));
+  culprit = fmu_culprit(d);
+  return fmu_fail(instance, "%s at t = %g: %s%s%s", what, (double)d->t, culprit, *culprit ? ": " : "",
+                  kg_status_message(reason));
 }
 
 static inline int fmu_access(fmu_instance *instance, int status, unsigned reference, const char *what) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator
 from functools import cache
@@ -88,7 +89,7 @@ def test_casadi_fails_beyond_the_end(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # FMPy's, of answers to a callback
 @pytest.mark.parametrize("kind", ["ModelExchange", "CoSimulation"])
 def test_an_fmu_stops_at_the_end(tmp_path: Path, kind: str) -> None:
-    """From x = 0.9 outward; its log names the spline."""
+    """From x = 0.9 outward; its log names the spline, its interval, the time and the argument."""
     fmpy = pytest.importorskip("fmpy")
     path = kg.export_fmu(model(), tmp_path / "ending.fmu", values={"x": 0.9, "v": 3.0}, compiler=fmus.FAST)
     log: list[str] = []
@@ -96,4 +97,12 @@ def test_an_fmu_stops_at_the_end(tmp_path: Path, kind: str) -> None:
         fmpy.simulate_fmu(
             str(path), fmi_type=kind, stop_time=1.0, logger=lambda *arguments: log.append(arguments[-1].decode())
         )
-    assert any("courbe θ" in line for line in log)
+    message = next(line for line in log if "courbe θ" in line)
+    found = re.search(
+        r"at t = (\S+): the motion leaves .*, which has values from (\S+) to (\S+) only; .* (\S+)$", message
+    )
+    assert found, message
+    time, lowest, highest, argument = map(float, found.groups())
+    assert (lowest, highest) == (POINTS[0], POINTS[-1])
+    assert argument == pytest.approx(highest, abs=0.05)
+    assert 0.0 < time < 1.0

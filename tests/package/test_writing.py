@@ -16,6 +16,7 @@ from messages import raises, says
 from systems import solver_for
 
 import kanegen as kg
+from kanegen.emission.folder import write_folder
 from kanegen.results import Page
 from kanegen.writing import replace_files, replacing
 
@@ -124,7 +125,18 @@ def test_names_and_links_that_lead_nowhere_are_refused(tmp_path: Path) -> None:
             Page("title", "<p>text</p>").save(tmp_path / name)
     with pytest.raises(OSError, match="link"), replacing(tmp_path / "loop"):
         pass
+    for folder in (tmp_path / "loop", tmp_path / "loop" / "project"):  # it was "File exists"
+        with raises(kg.BuildError, "link", "itself"):
+            write_folder({"a.c": ""}, folder, "a.c")
     assert sorted(item.name for item in tmp_path.iterdir() if item.is_symlink()) == ["away", "loop"]
+
+
+@pytest.mark.parametrize("name", ["motion.mp4", "motion.gif", "report.pdf", "page.html.nc"])
+def test_a_page_has_the_name_of_a_page(tmp_path: Path, name: str) -> None:
+    """It was HTML in a file that is called a film, a picture or data."""
+    with raises(kg.FileError, name, "HTML", ".html"):
+        Page("title", "<p>text</p>").save(tmp_path / name)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,6 +59,25 @@ def test_xarray_reads_the_results_without_warnings(tmp_path: Path) -> None:
     assert float(table["two"].sel(g=9.5, theta_1=0.2)) == 19.0
 
 
+def test_names_that_zarr_refuses_are_read_too(tmp_path: Path) -> None:
+    """Names with slashes were in folders of their own, others were "damaged stores"."""
+    names = ["a/b", "a_b", "\\theta", ".", "..", "zarr.json", "a_b_design", "mé θ"]
+    design = {name: [float(k), k + 0.5] for k, name in enumerate(names)}
+    store = tmp_path / "names.zarr"
+    for _ in range(2):  # the second call reads the store
+        result = kg.sweep(pendulum(), design, lambda *_: {"one": 1.0}, extra=names, store=store)
+    data, table = xarray.open_zarr(store), result.to_xarray()
+    assert set(data) == {*result.names.values(), "one", "status", "error"}
+    for name, values in design.items():
+        np.testing.assert_array_equal(data[result.names[name]], values)
+        np.testing.assert_array_equal(table[result.names[name]], values)
+    assert {result.names[name] for name in ("a_b", "a_b_design", "mé θ")} == {"a_b", "a_b_design", "mé θ"}
+    clash = kg.sweep(pendulum(), {"a/b": [1.0]}, lambda *_: {"..": 1.0}, extra=["a/b"])
+    says(clash.failures[0].reason, "called '..'", "expected a name")
+    with raises(kg.SolveError, "a_b_design", "another name"):
+        kg.sweep(pendulum(), {"a/b": [1.0]}, lambda *_: {"a_b_design": 1.0}, extra=["a/b"])
+
+
 def test_motions_have_names_and_times(tmp_path: Path) -> None:
     """A coordinate's start and its motion are told apart; times and names label the axes."""
     store, times = tmp_path / "results.zarr", [0.0, 0.25, 0.5]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import sympy
+from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import RigidBody
 from sympy.physics.vector import dynamicsymbols
 
@@ -197,6 +198,8 @@ def _unknown(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]
             name = symbol_name(base)
             advice = f"add it to coordinates, speeds, inputs or states{_hint(name, map(symbol_name, kinds))}"
             yield f"{name} {where} is neither a coordinate, a speed, an input nor a state: {advice}"
+        elif isinstance(base, sympy.Subs):
+            yield f"{base} {where} has functions of time at another time: {DELAYS}"
         else:
             known = {getattr(symbol, "func", None) for symbol in kinds}
             advice = "expected a kg.Function or kg.Spline, which can be evaluated"
@@ -280,7 +283,8 @@ def _constant_inputs(model: SystemDescription, places: Sequence[Place]) -> Itera
 def _unused_inputs(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]:
     used = {base_symbol(atom) for place in places for atom in place.atoms}
     used |= {expr for item in model.inputs for expr in (item.rate, item.acceleration) if expr is not None}
-    unused = [item for item in model.inputs if item.symbol not in used]
+    delayed = {base.func for base in used if isinstance(base, AppliedUndef) and not is_time_function(base)}
+    unused = [item for item in model.inputs if item.symbol not in used and item.symbol.func not in delayed]
     spare = _object_symbols(model) if unused else frozenset()
     for item in unused:
         if item.symbol not in spare:

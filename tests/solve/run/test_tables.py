@@ -161,6 +161,14 @@ def test_a_model_without_splines_has_no_trace_of_them() -> None:
     assert "kg_table_info" not in text
 
 
+@pytest.mark.parametrize("extrapolate", ["error", "constant", "polynomial"])
+def test_a_spline_counts_its_breakpoints(extrapolate: str) -> None:
+    """Constant pieces beyond the points were counted as points."""
+    spline = kg.Spline([0.0, 1.0, 2.0, 4.0], [0.0, 1.0, 0.0, 2.0], name="lift", extrapolate=extrapolate)
+    assert repr(spline) == f"<Spline 'lift': {len(spline.breakpoints)} breakpoints, degree 3>"
+    assert len(spline.breakpoints) == (6 if extrapolate == "constant" else 4)
+
+
 def test_a_constant_argument_beyond_is_refused() -> None:
     with raises(kg.KanegenError, "ramp", "5", "from 0 to 2"):
         kg.build(point_mass("fixed", RAMP(sm.Integer(5))))

@@ -18,19 +18,28 @@ from state_models import point_mass
 
 import kanegen as kg
 
-x, v = me.dynamicsymbols("x v")
+x, v, F = me.dynamicsymbols("x v F")
 t, tau = me.dynamicsymbols._t, sm.Symbol("tau")
 
 
 @pytest.mark.parametrize(
     "term",
-    [x.func(t - tau), v.func(t - 1), x.func(0), sm.Subs(x, t, t - tau), x.diff().subs(t, t - tau)],
+    [
+        x.func(t - tau),
+        v.func(t - 1),
+        x.func(0),
+        sm.Subs(x, t, t - tau),
+        x.diff().subs(t, t - tau),
+        x.diff(t, 2).subs(t, t - tau),
+    ],
     ids=str,
 )
 def test_values_at_other_times_are_refused(term: Any) -> None:
-    """The last two were read as the values at t, without a word."""
-    with raises(kg.KanegenError, str(term), "delay", "chain", "docs/states.md"):
-        kg.build(point_mass("delayed", -term, parameters={"m": 1.0}), backend="interpreted")
+    """The model refuses them; its parameter tau and its input F occur in it, although F has no value at that time."""
+    with raises(kg.ModelError, str(term), "delay", "chain", "docs/states.md") as caught:
+        point_mass("delayed", -term * F.func(t - tau), inputs=[F], parameters={"m": 1.0, "tau": 0.1})
+    assert "does not occur" not in str(caught.value)
+    assert "affine" not in str(caught.value)
 
 
 def by_steps(end: float, delay: float) -> float:
