@@ -31,6 +31,8 @@ MOST: Final = 2
 LIMIT: Final = 900.0
 """Seconds after which the tests of a mutation are ended: it counts as noticed."""
 
+OUTCOMES: Final = {0: "SURVIVED", None: "timed out"}
+
 FAILED: Final = 1
 """The exit status of pytest when a test has failed."""
 
@@ -111,7 +113,7 @@ class Trials:
         if status not in (0, FAILED, None):
             raise RuntimeError(f"{mutation.name}: pytest ended with {status}\n{log.read_text(encoding='utf-8')}")
         print(
-            f"{'SURVIVED' if status == 0 else 'noticed':9}{time.monotonic() - start:5.0f} s  {mutation.name}",
+            f"{OUTCOMES.get(status, 'noticed'):10}{time.monotonic() - start:5.0f} s  {mutation.name}",
             flush=True,
         )
         return status != 0
