@@ -341,8 +341,6 @@ def test_cache_is_listed_and_cleared(file: Path, tmp_path: Path) -> None:
         (("build", "."), 2, ("'.'", "folder")),
         (("run", "{file}", "--html", "no/such/page.html"), 1, ("no/such/page.html", "no/such")),
         (("report", "{file}", "no/such/page.html"), 1, ("no/such/page.html", "no/such")),
-        (("run", "{file}", "--html", "motion.mp4"), 1, ("motion.mp4", "HTML", ".html")),
-        (("report", "{file}", "report.pdf"), 1, ("report.pdf", "HTML", ".html")),
         (("show", "{file}", "-o", "n=3"), 1, ("'n'",)),
         (("show", "{file}:absent"), 1, ("'absent'",)),
         (("show", "{file}:wrong"), 1, ("frame", "3")),

@@ -89,3 +89,13 @@ def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
     result = invoke("new", tmp_path / "absent" / "robot")
     assert result.exit_code == 1
     says(result.output, "absent", "No such file")
+
+
+@pytest.mark.parametrize("arguments", [("run", "--html", "motion.mp4"), ("report", "report.pdf")], ids=" ".join)
+def test_its_pages_are_not_written_into_files_of_other_kinds(file: Path, arguments: tuple[str, ...]) -> None:
+    """The integration does not begin."""
+    command, *options = arguments
+    result = invoke(command, file, *options)
+    assert result.exit_code == 1
+    says(result.output, options[-1], "HTML", ".html")
+    assert not Path(options[-1]).exists()
