@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import subprocess
@@ -15,7 +16,6 @@ import kanegen as kg
 
 DOCS = ROOT / "docs"
 STEPS = ("pendulum", "questions", "constraint", "inputs", "events", "rolling", "contact", "bicycle")
-MODULES = ("interop", "plot", "results", "shapes")
 INTERNAL = {"AXES", "entry", "normalized_shapes"}
 """Names of kanegen.shapes that are no shapes."""
 
@@ -23,8 +23,10 @@ INTERNAL = {"AXES", "entry", "normalized_shapes"}
 def public_names() -> set[str]:
     """The names that users import, with those of the modules of the interface."""
     names = {name for name in kg._HOMES if name not in kg._MODULES}
-    for module in ("plot", "results"):
-        names |= {f"{module}.{name}" for name in dir(getattr(kg, module)) if not name.startswith("_")}
+    for module in (kg.plot, kg.results):
+        members = vars(module).items()  # with submodules that were imported
+        public = {name for name, value in members if not (name.startswith("_") or inspect.ismodule(value))}
+        names |= {f"{module.__name__.removeprefix('kanegen.')}.{name}" for name in public}
     shapes = {name for name, value in vars(kg.shapes).items() if getattr(value, "__module__", "") == kg.shapes.__name__}
     return names | {f"shapes.{name}" for name in shapes - INTERNAL if name[0].isupper()} | {"interop.jax.ode"}
 
