@@ -255,6 +255,7 @@ class Trimmable(Differentiable):
         Raises
         ------
         SolveError
-            As :meth:`equilibrium`, and if ``cyclic`` is None and the model has no linear model at the start.
+            As :meth:`equilibrium`, if ``cyclic`` is None and the model has no linear model at the start, and if the
+            motion changes with the coordinates named in ``cyclic``.
         """
         return SteadyMotion(**Search(self).motion(t, (q0, u0, s0), r, fixed, free_inputs, cyclic, speeds, tolerance))

@@ -84,7 +84,10 @@ class Search:
             shares=shares[list(rates)],
         )
         balance, root = steady_state(balance, start.X, tolerance)
-        record = self.record(balance, _without_noise(balance, root), constant)
+        root = _without_noise(balance, root)
+        if cyclic is not None:
+            _require_steady(balance, root.X, constant)
+        record = self.record(balance, root, constant)
         if record["linear"] is not None:
             record["linear"] = record["linear"].without(self.directions(balance, root.X, record["linear"]))
         changing = tuple(name for name, row in zip(d.coordinates, ignored.carried, strict=True) if row.any())
@@ -283,6 +286,30 @@ def rest(
     rates = tuple(range(len(d.components)))
     balance, root = steady_state(search.balance(start, rates), start.X, tolerance)
     return balance, _without_noise(balance, _at_rest(balance, root, tolerance))
+
+
+def _require_steady(balance: Balance, X: Array, constant: Sequence[str]) -> None:
+    """Raise `SolveError` if the equations change while the coordinates change that the user calls cyclic.
+
+    Speeds other than the ``constant`` ones may change as the equations demand: those of a disk that rolls in a circle.
+    """
+    d, carried = balance.description, list(balance.carried)
+    dependent = [len(d.coordinates) + k for k, name in enumerate(d.speeds) if name not in constant]
+    rates = balance.all_rates(X)[carried]
+    slopes = replace(balance, free=(*carried, *dependent)).jacobian(X)
+    along, others = slopes[:, : len(carried)], slopes[:, len(carried) :]
+    terms = np.abs(along) @ np.abs(rates)
+    sizes = np.where(terms > 0.0, terms, np.abs(others).max(axis=1, initial=0.0))
+    sizes[sizes == 0.0] = 1.0
+    others, changes = others / sizes[:, None], along @ rates / sizes
+    left = changes - others @ np.linalg.lstsq(others, changes, rcond=None)[0]
+    if (np.abs(left) > _MOVES).any():
+        labels = [label for label, moves in zip(balance.all_labels(X), np.abs(left) > _MOVES, strict=True) if moves]
+        names = [balance.names[k] for k, rate in zip(carried, rates, strict=True) if rate]
+        raise SolveError(
+            f"no steady motion: {', '.join(labels)} changes with {', '.join(names)}, named in cyclic=; name only "
+            "coordinates on which nothing depends, or leave cyclic= out, so that they are found"
+        )
 
 
 def _at_rest(balance: Balance, root: Root, tolerance: float) -> Root:

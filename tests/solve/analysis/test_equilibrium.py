@@ -261,6 +261,18 @@ def test_names_of_steady_motions() -> None:
         solver.steady_motion(start["q"], {"u1": 0.0})
 
 
+def test_coordinates_that_matter_are_not_cyclic() -> None:
+    """At the lowest point of a swing nothing accelerates the pendulum, but this is no steady motion."""
+    solver = kg.build(model_of("n_link_pendulum", n=1), functions=("rhs", "jacobians"))
+    names = solver.description.coordinates
+    with raises(kg.SolveError, "no steady motion", names[1], "cyclic="):
+        solver.steady_motion([0.0, -np.pi / 2], [2.0, 2.0], fixed=solver.description.speeds, cyclic=names)
+    disk, start = built("rolling_disk"), initial("rolling_disk")
+    named = disk.steady_motion(start["q"], start["u"], fixed=("theta", "u2"), cyclic=("phi", "psi", "X", "Y"))
+    found = disk.steady_motion(start["q"], start["u"], fixed=("theta", "u2"))
+    np.testing.assert_allclose(named.u, found.u, rtol=1e-9, atol=1e-9)
+
+
 def test_regulator_stands_at_the_target_of_its_law() -> None:
     """From a start at which the law is saturated; the linear model is that of the closed loop."""
     cart = balanced()
