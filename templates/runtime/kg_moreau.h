@@ -356,8 +356,8 @@ static inline void kg_moreau_respond(const kg_moreau *s, kg_real factor, const k
 }
 
 /* Evaluates a function of the model at a state. */
-static inline int kg_moreau_call(const kg_moreau *s, kg_evaluate function, kg_real t, const kg_real *q, const kg_real *u,
-                                 const kg_real *states, kg_real *out) {
+static inline int kg_moreau_call(const kg_moreau *s, const kg_evaluate function, kg_real t, const kg_real *q,
+                                 const kg_real *u, const kg_real *states, kg_real *out) {
   kg_point at;
   at.t = t;
   at.q = q;

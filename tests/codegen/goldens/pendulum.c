@@ -94,7 +94,7 @@ static const kg_function functions[2] = {
     {"energy", -1, 0, 0, evaluate_energy},
 };
 
-static const kg_model model = {
+static const kg_model described = {
     /* abi          */ KG_ABI,
     /* name         */ "pendulum",
     /* digest       */ "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
@@ -128,5 +128,5 @@ static const kg_model model = {
 
 const kg_model *kg_get_model(void)
 {
-  return &model;
+  return &described;
 }

@@ -210,7 +210,7 @@ static const kg_event_info events[2] = {
     {"knock", 0, 0, 1, 1, event_1_impose, 2, event_1_remove, 1},
 };
 
-static const kg_model model = {
+static const kg_model described = {
     /* abi          */ KG_ABI,
     /* name         */ "solver",
     /* digest       */ "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
@@ -244,5 +244,5 @@ static const kg_model model = {
 
 const kg_model *kg_get_model(void)
 {
-  return &model;
+  return &described;
 }
