@@ -72,7 +72,8 @@ def atoms(expressions: Iterable[Any]) -> frozenset[Any]:
         if isinstance(expr, (sympy.Symbol, AppliedUndef)):
             if expr != time:
                 symbols.add(expr)
-                stack.extend(expr.args)
+                # The arguments of a multiplier are the name of a contact and an index.
+                stack.extend(expr.args if len(expr.args) == 1 else ())
         elif isinstance(expr, sympy.Subs) and is_delayed(expr):
             symbols.add(expr)
             stack.extend(expr.point)

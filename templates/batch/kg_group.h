@@ -199,7 +199,7 @@ static __attribute__((cold, noinline)) void kg_group_redo(const kg_many *m, kg_g
 }
 
 /* y' = f(t, y) in all lanes; in those that are not watched it may be anything. */
-static __attribute__((noinline)) int kg_ode_evaluate(const kg_ode *ode, const kg_statistics *statistics, kg_lanes t,
+static __attribute__((noinline)) int kg_ode_evaluate(const kg_ode *ode, kg_statistics *const *statistics, kg_lanes t,
                                                      const kg_lanes *y, kg_lanes *dydt) {
   kg_group *g = ode->group;
   kg_mask redo;

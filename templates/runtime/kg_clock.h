@@ -22,7 +22,7 @@ typedef struct kg_clock {
 /* Instant of sample k. The product is rounded by itself, not in a fused multiply-add, so that the instants are those
  * that other programs compute. */
 static inline kg_real kg_clock_instant(const kg_clock *c, kg_real t_start, long long k) {
-  const volatile kg_real offset = (kg_real)k * c->sample_time;
+  const volatile kg_real offset = (kg_real)(double)k * c->sample_time;
   return t_start + offset;
 }
 

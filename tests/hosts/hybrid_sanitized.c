@@ -1,4 +1,5 @@
 /* A ball and a block with every stepper, for the sanitizers: prints the statuses. */
+#include <string.h>
 #include "hybrid.c"
 #include <stdio.h>
 int main(void) {
@@ -8,8 +9,13 @@ int main(void) {
   static entry entries[1000];
   for (int method = 0; method < 5; ++method) {
     for (int number = 0; number < 2; ++number) {
-      const kg_stepper_options options = {
-          .method = method, .step = 0.01, .max_steps = 20000, .rtol = tolerances, .atol = tolerances};
+      kg_stepper_options options;
+      memset(&options, 0, sizeof options);
+      options.method = method;
+      options.step = 0.01;
+      options.max_steps = 20000;
+      options.rtol = tolerances;
+      options.atol = tolerances;
       double t = 0.0, y[4] = {0.0, number == 0 ? 1.0 : 0.0, 0.3, 0.0};
       int stopped = 0, count = 0, culprit, culprit_event;
       kg_statistics statistics;

@@ -1,4 +1,5 @@
 /* The start of a stepper on y' = -t y, which has no Jacobian: returns its status. */
+#include <string.h>
 #include "kg_steppers.h"
 
 static int rhs(void *context, double t, const double *y, double *dydt) {
@@ -9,7 +10,11 @@ static int rhs(void *context, double t, const double *y, double *dydt) {
 
 int start(int method) {
   const double tolerance = 1e-6, y0 = 1.0;
-  const kg_stepper_options options = {.method = method, .rtol = &tolerance, .atol = &tolerance};
+  kg_stepper_options options;
+  memset(&options, 0, sizeof options);
+  options.method = method;
+  options.rtol = &tolerance;
+  options.atol = &tolerance;
   const kg_ode ode = {1, rhs, NULL, NULL};
   double work[60];
   kg_stepper s;

@@ -1,4 +1,5 @@
 /* Every stepper in single precision. */
+#include <string.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +24,12 @@ static int jacobian(void *context, float t, const float *y, const float *dydt, f
 int main(void) {
   const float rtol = 1e-6f, y0 = 1.0f;
   for (int method = 0; method < KG_METHODS; ++method) {
-    const kg_stepper_options options = {.method = method, .step = 0.01f, .rtol = &rtol, .atol = &rtol};
+    kg_stepper_options options;
+    memset(&options, 0, sizeof options);
+    options.method = method;
+    options.step = 0.01f;
+    options.rtol = &rtol;
+    options.atol = &rtol;
     const kg_ode ode = {1, rhs, NULL, jacobian};
     kg_stepper s;
     float work[40];

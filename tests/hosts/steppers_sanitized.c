@@ -1,4 +1,5 @@
 /* Every stepper on every problem, for the sanitizers: prints the statuses. */
+#include <string.h>
 #include "steppers.c"
 #include <stdio.h>
 int main(void) {
@@ -8,7 +9,13 @@ int main(void) {
   double y_query[8];
   for (int method = 0; method < KG_METHODS; ++method) {
     for (int problem = 0; problem < 8; ++problem) {
-      const kg_stepper_options options = {.method = method, .step = 0.01, .max_steps = 500, .rtol = rtol, .atol = rtol};
+      kg_stepper_options options;
+      memset(&options, 0, sizeof options);
+      options.method = method;
+      options.step = 0.01;
+      options.max_steps = 500;
+      options.rtol = rtol;
+      options.atol = rtol;
       record r = {0, 500, t_out, y_out, dense, 2, t_query, y_query, 0};
       kg_statistics statistics;
       const int n = problem == 0 ? 4 : problem == 6 ? 2 : 1;

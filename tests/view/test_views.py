@@ -423,14 +423,6 @@ def test_the_pages_of_the_examples_follow_the_rules(name: str) -> None:
     assert example(name) is not None
 
 
-def test_bodies_of_the_blocks_stand_beside_each_other() -> None:
-    """They began at the same place, where one hid the other."""
-    model = example("stick_slip_blocks").model()
-    first, second = (body.masscenter for body in model.bodies)
-    apart = second.pos_from(first).dot(model.frame.x).subs(dict.fromkeys(model.coordinates, 0.0))
-    assert float(apart) == 2.0
-
-
 def test_a_motion_in_space_is_seen_obliquely() -> None:
     data = drawn(steady_disk(TIMES))
     assert np.array(data["look"]) @ data["up"] == pytest.approx(0.42, abs=0.03)
