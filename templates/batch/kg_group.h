@@ -38,7 +38,9 @@ typedef struct {
   int n;
   struct kg_group *group;
 } kg_ode;
-typedef struct kg_statistics kg_statistics;
+typedef struct {
+  int none;
+} kg_statistics;
 #define KG_ODE_H
 
 #define KG_LANES_OF(name) kg_lanes name;
@@ -51,7 +53,7 @@ typedef struct kg_group {
     kg_lanes *rtol, *atol;
     KG_STEP_SIZES(KG_LANES_OF)
   } options;
-  kg_statistics *statistics; /* there are none */
+  kg_statistics statistics; /* there are none */
   struct {
     int estimates;
     kg_lanes order, beta, safety, shrink, grow;
@@ -199,7 +201,7 @@ static __attribute__((cold, noinline)) void kg_group_redo(const kg_many *m, kg_g
 }
 
 /* y' = f(t, y) in all lanes; in those that are not watched it may be anything. */
-static __attribute__((noinline)) int kg_ode_evaluate(const kg_ode *ode, kg_statistics *const *statistics, kg_lanes t,
+static __attribute__((noinline)) int kg_ode_evaluate(const kg_ode *ode, const kg_statistics *statistics, kg_lanes t,
                                                      const kg_lanes *y, kg_lanes *dydt) {
   kg_group *g = ode->group;
   kg_mask redo;

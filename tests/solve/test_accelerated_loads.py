@@ -536,5 +536,5 @@ def test_the_emitted_project_compiles(tmp_path: Path) -> None:
         events=lambda of: [kg.Event("there", of.x[0] - 1, impulse="kick")],
     )
     kg.emit(model, tmp_path / "project")
-    assert 'kg_find_function(host.model, "M")' in (tmp_path / "project" / "examples" / "line_example.c").read_text()
+    assert 'kg_impulse_rows_of(host->model, "M")' in (tmp_path / "project" / "examples" / "line_example.c").read_text()
     subprocess.run(["make", "-C", str(tmp_path / "project")], check=True, capture_output=True)
