@@ -37,7 +37,9 @@ static inline int kg_clock_is_due(const kg_clock *c, kg_real t_start, kg_real t)
 
 /* Whether the oldest sample that waits acts from t on. */
 static inline int kg_clock_is_over(const kg_clock *c, kg_real t_start, kg_real t) {
-  return c->acting < c->taken && kg_clock_has_come(c, kg_clock_instant(c, t_start, c->acting) + c->delay, t);
+  /* Computed in any case, so that steps of emitted projects take the same time. */
+  const int has_come = kg_clock_has_come(c, kg_clock_instant(c, t_start, c->acting) + c->delay, t);
+  return c->acting < c->taken && has_come;
 }
 
 #ifdef __cplusplus
