@@ -86,7 +86,9 @@ def test_a_function_that_fails_is_found(projects: Projects) -> None:
     original = kernel.read_text(encoding="utf-8")
     head = "static int evaluate_energy(KG_ARGUMENTS)\n{\n"
     try:
-        kernel.write_text(original.replace(head, f"{head}  if (at->t < 1e9) {{ return KG_SINGULAR; }}\n"), encoding="utf-8")
+        kernel.write_text(
+            original.replace(head, f"{head}  if (at->t < 1e9) {{ return KG_SINGULAR; }}\n"), encoding="utf-8"
+        )
         project.selftest(("gcc", "-std=c99"))
         printed = project.run("./selftest_program", status=1)
     finally:

@@ -188,6 +188,10 @@ def _polished(balance: Balance, root: Root, tolerance: float) -> Root:
         X[list(balance.free)] += root.step
         try:
             new = evaluated(balance, X, tolerance, root.evaluations + 1, root)
+            if not new.converged:
+                # Rounding errors of unknowns that were exactly zero can violate equations that have no other terms.
+                kept = np.where(root.X == 0.0, 0.0, X)
+                new = evaluated(balance, kept, tolerance, new.evaluations + 1, root)
         except SolveError:  # outside the domain of an expression, or at a singular position
             break
         step = np.abs(new.step)
