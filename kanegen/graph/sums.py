@@ -39,18 +39,31 @@ def signed_terms(node: Node, inner: Container[Node]) -> list[tuple[int, Node]]:
 
 
 def absolute_terms(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """The sums of the absolute terms of nodes, through sums, products and quotients: the sizes of rounding errors."""
+    """The sums of the absolute terms of nodes, through sums, products and quotients: the sizes of rounding errors.
+
+    A product or quotient has the larger of the relative errors of its operands. Products of sums of absolute terms are
+    far larger than any error after a long elimination, many factors of which are differences.
+    """
+    if not nodes:
+        return ()
+    graph = nodes[0].graph
+    values: dict[Node, Node] = {}
     sizes: dict[Node, Node] = {}
+
+    def larger(first: Node, second: Node) -> Node:
+        return first if first is second else graph.apply("max", first, second)
+
     for node in reachable(nodes):
-        of = [sizes[x] for x in node.args]
+        values[node] = graph.apply("abs", node)
+        of, absolute = [sizes[x] for x in node.args], [values[x] for x in node.args]
         if node.op in SUMS:
             sizes[node] = of[0] + of[1]
         elif node.op == "neg":
             sizes[node] = of[0]
         elif node.op == "mul":
-            sizes[node] = of[0] * of[1]
+            sizes[node] = larger(of[0] * absolute[1], absolute[0] * of[1])
         elif node.op == "div":
-            sizes[node] = of[0] / node.graph.apply("abs", node.args[1])
+            sizes[node] = larger(of[0] / absolute[1], values[node] * of[1] / absolute[1])
         else:
-            sizes[node] = node.graph.apply("abs", node)
+            sizes[node] = values[node]
     return tuple(sizes[node] for node in nodes)
