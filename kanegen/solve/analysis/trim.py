@@ -303,8 +303,9 @@ def _require_steady(balance: Balance, X: Array, constant: Sequence[str]) -> None
     sizes[sizes == 0.0] = 1.0
     others, changes = others / sizes[:, None], along @ rates / sizes
     left = changes - others @ np.linalg.lstsq(others, changes, rcond=None)[0]
-    if (np.abs(left) > _MOVES).any():
-        labels = [label for label, moves in zip(balance.all_labels(X), np.abs(left) > _MOVES, strict=True) if moves]
+    moves = np.abs(left) > _MOVES
+    if moves.any():
+        labels = [label for label, moved in zip(balance.all_labels(X), moves, strict=True) if moved]
         names = [balance.names[k] for k, rate in zip(carried, rates, strict=True) if rate]
         raise SolveError(
             f"no steady motion: {', '.join(labels)} changes with {', '.join(names)}, named in cyclic=; name only "
