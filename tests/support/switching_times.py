@@ -27,13 +27,14 @@ _HOST = """
 #include "kg_switches.h"
 int instants(const double *values, double t, double t_end, int most, double *out);
 int instants(const double *values, double t, double t_end, int most, double *out) {
-  double *p = malloc(((size_t)model.n_prepared + 1) * sizeof *p);
-  double *work = malloc((kg_switches_work(&model) + 1) * sizeof *work);
+  const kg_model *model = kg_get_model();
+  double *p = malloc(((size_t)model->n_prepared + 1) * sizeof *p);
+  double *work = malloc((kg_switches_work(model) + 1) * sizeof *work);
   kg_switches search;
   int count = 0, status;
-  memcpy(p, values, (size_t)model.n_p * sizeof *p);
-  model.prepare(p);
-  status = kg_switches_open(&search, &model, p, work);
+  memcpy(p, values, (size_t)model->n_p * sizeof *p);
+  model->prepare(p);
+  status = kg_switches_open(&search, model, p, work);
   for (; count < most && status >= 0 && t != t_end; ++count) {
     status = kg_switches_next(&search, t, t_end < t ? -1.0 : 1.0, t_end, out + count);
     t = out[count];
