@@ -33,12 +33,17 @@ class Divisor(NamedTuple):
     constant: bool
 
 
+_NONE: Final = frozenset[Divisor]()
+
+
 def divisors(residues: Residues) -> Callable[[Node], frozenset[Divisor]]:
     """The function that gives the factors of all denominators in a node, and the arguments of functions."""
     known: dict[int, frozenset[Divisor]] = {}
 
     def own(node: Node) -> frozenset[Divisor]:
         parts = [known[a.index] for a in node.args]
+        if node.op in ABSOLUTE and not any(parts):
+            return _NONE  # most nodes
         if node.op == "select":
             parts = [parts[0], *(frozenset(d._replace(kind="guarded") for d in part) for part in parts[1:])]
         found = _union(parts)
@@ -50,7 +55,7 @@ def divisors(residues: Residues) -> Callable[[Node], frozenset[Divisor]]:
         return found
 
     def of(root: Node) -> frozenset[Divisor]:
-        stack = [root]
+        stack = [] if root.index in known else [root]
         while stack:
             pending = [a for a in stack[-1].args if a.index not in known]
             if pending:
@@ -122,7 +127,7 @@ def _size(residues: Residues, node: Node) -> int:
 
 def _union(parts: list[frozenset[Divisor]]) -> frozenset[Divisor]:
     """The union; parts are mostly empty."""
-    found: frozenset[Divisor] = frozenset()
+    found = _NONE
     for part in parts:
         found = found | part if found and part else found or part
     return found

@@ -38,22 +38,22 @@ class Identities:
         return [self._of(node) for node in nodes]
 
     def _of(self, root: Node) -> Node:
-        known = self._canonical
         stack = [(root, False)]
         while stack:
             node, careful = stack[-1]
-            if node.index in known[careful]:
+            if node.index in self._canonical[careful]:
                 stack.pop()
                 continue
-            operands = [(a, careful or node.op not in ABSOLUTE) for a in node.args]
-            pending = [(a, flag) for a, flag in operands if a.index not in known[flag]]
+            inside = careful or node.op not in ABSOLUTE
+            known = self._canonical[inside]
+            pending = [(a, inside) for a in node.args if a.index not in known]
             if pending:
                 stack.extend(pending)
                 continue
-            args = tuple(known[flag][a.index] for a, flag in operands)
-            known[careful][node.index] = self._representative(node, args, careful)
+            args = tuple([known[a.index] for a in node.args])
+            self._canonical[careful][node.index] = self._representative(node, args, careful)
             stack.pop()
-        return known[False][root.index]
+        return self._canonical[False][root.index]
 
     def _representative(self, node: Node, args: tuple[Node, ...], careful: bool) -> Node:
         if args != node.args:
@@ -66,16 +66,25 @@ class Identities:
         residue = self._here(node)
         if residue is None:
             return node
+        found = self._equal(node, residue, careful)
+        if found is None:
+            found = self._settled(node, residue)
+            self._by_residue.setdefault(residue, []).append(found)
+        return found
+
+    def _equal(self, node: Node, residue: int, careful: bool) -> Node | None:
+        """The first known node that may stand for this one, or the opposite of such a node."""
+        equals, opposites = self._by_residue.get(residue, ()), self._by_residue.get(PRIME - residue, ())
+        if not (equals or opposites):
+            return None
         careful = careful or any(not divisor.constant for divisor in self._divisors(node))
-        for equal in self._by_residue.get(residue, ()):
+        for equal in equals:
             if self._may_stand(equal, node, careful):
                 return equal
-        for opposite in self._by_residue.get(PRIME - residue, ()):
+        for opposite in opposites:
             if self._may_stand(opposite, node, careful):
                 return self._graph.neg(opposite)
-        settled = self._settled(node, residue)
-        self._by_residue.setdefault(residue, []).append(settled)
-        return settled
+        return None
 
     def _may_stand(self, one: Node, other: Node, careful: bool) -> bool:
         """Whether ``one`` has a value, of the same accuracy if ``careful``, wherever its equal ``other`` has one."""

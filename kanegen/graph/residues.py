@@ -29,10 +29,12 @@ class Residues:
 
     def __call__(self, node: Node) -> int | None:
         """The residue; None if a division by zero leaves it undefined. Operands must be evaluated before results."""
-        if node.index not in self._known:
-            values = [value for value in map(self, node.args) if value is not None]
-            self._known[node.index] = self._value(node, values) if len(values) == len(node.args) else None
-        return self._known[node.index]
+        known = self._known
+        if node.index not in known:
+            values = [known[a.index] if a.index in known else self(a) for a in node.args]
+            defined = [value for value in values if value is not None]
+            known[node.index] = self._value(node, defined) if len(defined) == len(values) else None
+        return known[node.index]
 
     def _value(self, node: Node, a: list[int]) -> int | None:
         match node.op:

@@ -253,7 +253,8 @@ class Kernel:
     ``header``: the file with the C function. ``sizes``: names of the leading integer arguments. ``arrays``: all array
     arguments, in order; the array ``work`` has the shape (), since ``work`` computes its length. ``results``: the
     arrays that contain a result afterwards. ``operations`` and ``work``: the operations of one call and the length of
-    the array ``work``, as functions of the sizes.
+    the array ``work``, as functions of the sizes. The array ``terms``, which some have, tells values from rounding
+    errors.
     """
 
     twin: Callable[..., int]
@@ -267,6 +268,11 @@ class Kernel:
     @property
     def name(self) -> str:
         return self.twin.__name__
+
+    def array_of(self, argument: str, call: Call) -> int | str | None:
+        """Return the array that a call passes for an argument; None if the kernel has no such argument."""
+        given = dict(zip((*self.sizes, *self.arrays), call.arguments, strict=True))
+        return given.get(argument)
 
     def lengths(self, *sizes: int) -> dict[str, int]:
         """Return the length of every array argument for these sizes."""

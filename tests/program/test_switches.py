@@ -100,6 +100,14 @@ def test_what_only_the_user_calls_and_what_a_clock_samples_does_not_count() -> N
     assert levels(particle(F, inputs=[kg.Input(F, law=STEP - x, sample_time=0.1)])) == []
 
 
+@pytest.mark.parametrize("form", ["auto", "pseudoinverse", "canonical"])
+def test_what_tells_values_from_rounding_errors_switches_nothing(form: str) -> None:
+    """The absolute terms of a servo-constraint and of a moving constraint have kinks; the motion has none."""
+    target = x - sm.sin(3 * t)
+    assert levels(particle(F, inputs=[F], control=kg.Servo(target, theta=(-2, -1))), form) == []
+    assert levels(particle(-x, holonomic_constraints=[target * sm.cos(t)]), form) == []
+
+
 def test_the_compiled_table(tmp_path: Path) -> None:
     """Values and rates of a train of pulses that begins at a parameter, against the interpreted program."""
     model = particle(sm.Piecewise((1, sm.And(t > t1, sm.Mod(t, T) < T / 4)), (0, sm.sin(9 * t) > 0.5), (2, True)))

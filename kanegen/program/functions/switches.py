@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kanegen.codes import Status
 from kanegen.graph import Node
 from kanegen.graph.switches import switches
 from kanegen.program.builder import Functions
 from kanegen.program.catalogue import CONTROLLED_RATES
-from kanegen.program.records import Function, Guard, Invoke, SwitchEntry
+from kanegen.program.kernels import KERNELS
+from kanegen.program.records import Block, Call, Function, Guard, Invoke, SwitchEntry
 
 SUMMARY: Final = "functions of time that switch something, and their rates"
 
@@ -41,9 +43,23 @@ def _roots(f: Functions) -> Iterator[Node]:
         waiting += [f.known[name] for name in names]
         waiting += [step.function for step in function.steps if isinstance(step, Invoke)]
         if function.name != "laws":
-            yield from function.roots
+            yield from _values(function)
             continue
         model = f.equations.model
         for k, root in zip(model.inputs_with_law, function.roots, strict=True):
             if model.inputs[k].sample_time is None:
                 yield root
+
+
+def _values(function: Function) -> Iterator[Node]:
+    """Yield the stored values, without those that only tell values from rounding errors, and the ends of tables.
+
+    Other conditions choose between computations of the same results, which do not switch there.
+    """
+    calls = [step for step in function.steps if isinstance(step, Call)]
+    terms = {KERNELS[call.kernel].array_of("terms", call) for call in calls}
+    for step in function.steps:
+        if isinstance(step, Block):
+            yield from (store.value for store in step.stores if store.array not in terms)
+        elif isinstance(step, Guard) and step.status is Status.OUTSIDE_TABLE:
+            yield step.condition
