@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Annotated, Any, Final, TypedDict, TypeVar, cast, get_type_hints
 
@@ -253,8 +254,11 @@ def defaults(options: type) -> Mapping[str, Any]:
 
 def stepping(options: StepOptions) -> StepOptions:
     """The options of the steps among those of a run."""
-    given = cast(Mapping[str, Any], options)
-    return cast(StepOptions, {name: given[name] for name in table(StepOptions)})
+    return cast(StepOptions, dict(zip(_STEP_NAMES, _step_values(options), strict=True)))
+
+
+_STEP_NAMES: Final = tuple(table(StepOptions))
+_step_values: Final = itemgetter(*_STEP_NAMES)
 
 
 Call = TypeVar("Call", bound=Callable[..., Any])

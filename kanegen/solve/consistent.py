@@ -23,6 +23,7 @@ from kanegen.solve.values import (
     Variables,
     beyond,
     by_array,
+    converted_once,
     listed,
     names_in,
     numbers,
@@ -33,6 +34,7 @@ from kanegen.solve.values import (
     unknown,
 )
 
+_NONE: Array = np.empty(0)
 _ITERATIONS = 50
 _TOLERANCE = 1e-13
 _GUESSES = 8
@@ -164,14 +166,15 @@ def start_state(
 ) -> tuple[Any, Any, Array]:
     """The state (q, u, s) at the start of a run.
 
-    ``given`` are arrays, which are returned unchanged, mappings by name or symbol, or None; ``initial`` and the
-    constraints complete them (:func:`completed`). ``r`` are the inputs of the run.
+    ``given`` are values in order, which the compiled code checks, mappings by name or symbol, or None; ``initial`` and
+    the constraints complete them (:func:`completed`). ``r`` are the inputs of the run.
     """
     d, complete = functions.description, by_array(given[0]) and by_array(given[1])
     if complete:
+        given = converted_once(given[0]), converted_once(given[1]), given[2]
         one_state(t, *given[:2])
     if complete and not d.states and given[2] is None:
-        return given[0], given[1], np.empty(0)  # the compiled code checks them
+        return given[0], given[1], _NONE
     q, u, s = Variables.of(d, "0")
     states = s.array({**initial, **s.read(given[2])})
     if complete:

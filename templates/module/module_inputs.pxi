@@ -85,7 +85,9 @@ cdef int _fill(Source *s, double t, const double *y, int first_state, double *r)
 
 cdef inline void _place(Evaluation *e, double t, const double *y) noexcept nogil:
     """Let the point read the time and the state."""
-    e.at.t, e.at.q, e.at.u, e.at.s = t, y, y + e.n_q, y + e.first_state
+    e.at.t = t
+    if e.at.q != y:  # stages are mostly at one place; pointers that were just written are late for the function
+        e.at.q, e.at.u, e.at.s = y, y + e.n_q, y + e.first_state
 
 
 cdef int _right_hand_side(void *context, double t, const double *y, double *dydt) noexcept nogil:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 import numpy as np
@@ -15,16 +17,30 @@ from kanegen.solve.values import flag, number, positive
 
 
 def read_options(given: RunOptions) -> RunOptions:
-    """All options of a run: those that are ``given``, and defaults.
+    """All options of a run: those that are ``given``, and defaults; the result must not be changed.
 
     Raises `SolveError` for values that are invalid or contradict the method, `TypeError` for unknown names.
     """
+    # Reading options takes as long as a short run, and programs repeat runs with the same ones.
+    key = tuple([(name, type(value), value) for name, value in given.items()])
+    try:
+        return _read_again(key)
+    except TypeError:  # values without a hash, such as arrays; or an unknown name, which is raised again
+        return _read(given)
+
+
+@lru_cache(maxsize=64)
+def _read_again(key: tuple[tuple[str, type, Any], ...]) -> RunOptions:
+    return _read(cast(RunOptions, {name: value for name, _, value in key}))
+
+
+def _read(given: RunOptions) -> RunOptions:
     options = cast(RunOptions, {**_DEFAULTS, **given})
     if len(options) != len(_DEFAULTS):
         unknown = next(name for name in given if name not in _DEFAULTS)
         raise TypeError(f"integrate() got an unexpected keyword argument {unknown!r}")
     check_options(given, options["method"])
-    return options
+    return cast(RunOptions, MappingProxyType(options))
 
 
 def check_options(given: Mapping[str, Any], method: Any) -> None:
