@@ -82,7 +82,8 @@ pictures: $(VENV)/targets.stamp
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python docs/make_notebook.py
 
-# A stamp newer than pyproject.toml means that the environment holds what pyproject.toml asks for.
+# A stamp newer than pyproject.toml means that the environment holds what pyproject.toml asks for. Python compiles what is
+# imported when it is imported first; to compile all packages takes as long as to install them.
 $(VENV)/pip.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "kanegen needs Python 3.11 or newer; name one with make PYTHON=python3.12" >&2; exit 1; }
@@ -90,24 +91,24 @@ $(VENV)/pip.stamp:
 	touch $@
 
 $(VENV)/demo.stamp: pyproject.toml $(VENV)/pip.stamp
-	$(BIN)/python -m pip install --quiet -e .
+	$(BIN)/python -m pip install --quiet --no-compile -e .
 	touch $@
 
 $(VENV)/dev.stamp: pyproject.toml $(VENV)/pip.stamp
-	$(BIN)/python -m pip install --quiet -e ".[dev,plot]"
+	$(BIN)/python -m pip install --quiet --no-compile -e ".[dev,plot]"
 	touch $(VENV)/demo.stamp $@
 
 $(VENV)/docs.stamp: pyproject.toml $(VENV)/pip.stamp
-	$(BIN)/python -m pip install --quiet -e ".[docs]"
+	$(BIN)/python -m pip install --quiet --no-compile -e ".[docs]"
 	touch $(VENV)/demo.stamp $@
 
-$(VENV)/targets.stamp: $(VENV)/dev.stamp
-	$(BIN)/python -m pip install --quiet -e ".[dev,plot,targets]"
+$(VENV)/targets.stamp: pyproject.toml $(VENV)/pip.stamp
+	$(BIN)/python -m pip install --quiet --no-compile -e ".[dev,plot,targets]"
 	touch $(VENV)/demo.stamp $(VENV)/dev.stamp $@
 
 $(PEERS_VENV)/peers.stamp: pyproject.toml
 	$(MAKE) VENV=$(PEERS_VENV) $(PEERS_VENV)/pip.stamp
-	$(PEERS_VENV)/bin/python -m pip install --quiet -e ".[peers]"
+	$(PEERS_VENV)/bin/python -m pip install --quiet --no-compile -e ".[peers]"
 	touch $@
 
 clean:
