@@ -111,7 +111,7 @@ class SystemDescription:
     initial: Mapping[Any, float] = field(default_factory=FrozenMapping)
     shapes: Mapping[Any, tuple[Shape, ...]] = field(default_factory=FrozenMapping)
     units: Units = field(default_factory=Units)
-    parameters: Mapping[Any, float | None] = field(default_factory=FrozenMapping)
+    parameters: Mapping[Any, float | Any] = field(default_factory=FrozenMapping)  # Any for None: see Solver
     geometry: Geometry = field(default_factory=Geometry)
     euler_parameters: tuple[tuple[Any, Any, Any, Any], ...] = ()
 

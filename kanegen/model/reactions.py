@@ -51,7 +51,7 @@ class Reaction:
         For arguments of another kind.
     """
 
-    bodies: tuple[Any, ...]
+    bodies: Any
     point: Any
     frame: Any
     loads: tuple[Any, ...] | None = None

@@ -6,7 +6,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from kanegen.codegen.description import REACTION, Description
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.model.description import SystemDescription
 from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
+from kanegen.quantities import SolverQuantities
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.values import by_array, known_name, state_arrays
 from kanegen.units import Units
@@ -86,7 +87,7 @@ def describe_quantities(solver: type) -> None:
         setattr(solver, name, Quantity(name, f"{summary}: {f'array {shape}' if spec.shape else 'a float'}."))
 
 
-class Evaluation:
+class Evaluation(SolverQuantities):
     """The common base of all parts of a :class:`~kanegen.Solver`, with its methods that evaluate quantities.
 
     All methods take one state, or N states as arrays with N rows; results then have N rows.
@@ -94,20 +95,23 @@ class Evaluation:
 
     description: Description
     extension: Build
-    parameters: Mapping[str, float | None]
+    parameters: Mapping[str, float | Any]  # Any in place of None: users know which values they gave
     initial: Mapping[str, float]
     model: SystemDescription | None
     stabilization: Baumgarte | Projection | None
+    with_parameters: Callable[..., Any]
     _functions: CompiledFunctions
     _rhs_name: str
     _residuals: Callable[..., Array]
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Raise an AttributeError with the nearest name: quantities are attributes of the class (:class:`Quantity`)."""
-        near = difflib.get_close_matches(name, [known for known in dir(self) if known[0] != "_"], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        # With obj=self, a traceback of Python would repeat the hint.
-        raise AttributeError(f"a Solver has no attribute {name!r}{hint}", name=name, obj=None)
+    if not TYPE_CHECKING:  # which know the attributes from SolverQuantities
+
+        def __getattr__(self, name: str) -> Callable[..., Any]:
+            """Raise an AttributeError with the nearest name; quantities are found before."""
+            near = difflib.get_close_matches(name, [known for known in dir(self) if known[0] != "_"], n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            # With obj=self, a traceback of Python would repeat the hint.
+            raise AttributeError(f"a Solver has no attribute {name!r}{hint}", name=name, obj=None)
 
     @property
     def units(self) -> Units:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class Solver(Contacting, Controlled, Continuable, Ensembles):
         Functions of (t, q, mom, r=None, s=None) in the momentum forms: ``(q', mom')``, then s', and u (n_u,).
     ode
         ``ode(t, y, r=None) -> y'`` with ``y = (q, u)``, or ``(q, u, s)`` for a model with states, for
-        ``scipy.integrate.solve_ivp``. A y' that is not finite raises `SolveError`, which ends the run, even in a trial
+        `scipy.integrate.solve_ivp`. A y' that is not finite raises `SolveError`, which ends the run, even in a trial
         step outside the domain of an expression: use a smaller ``max_step`` there, or :meth:`integrate`, which shortens
         its step itself. (With NaN at the start SciPy's RK45 would never return, and its LSODA would report success.)
     description, extension, parameters, stabilization, initial
@@ -96,16 +96,15 @@ class Solver(Contacting, Controlled, Continuable, Ensembles):
     """
 
     model: SystemDescription | None
-    rhs: Callable[..., Any] = Quantity(
-        "rhs", "Rates (q', u') of a state, (n_q,) and (n_u,), and s' (n_s,) with states."
-    )
-    ode: Callable[..., Array] = Quantity("ode", "y' for y = (q, u, s), for scipy.integrate.solve_ivp.", "t y r")
-    speeds_from_momentum: Callable[..., Array] = Quantity(
-        "speeds_from_momentum", "Speeds (n_u,) from the momenta of the momentum forms.", "t q mom r s"
-    )
-    momentum_rhs: Callable[..., tuple[Array, ...]] = Quantity(
-        "momentum_rhs", "Rates (q', mom') of the momentum forms, and s' (n_s,) with states.", "t q mom r s"
-    )
+    if not TYPE_CHECKING:  # declared in SolverQuantities
+        rhs = Quantity("rhs", "Rates (q', u') of a state, (n_q,) and (n_u,), and s' (n_s,) with states.")
+        ode = Quantity("ode", "y' for y = (q, u, s), for `scipy.integrate.solve_ivp`.", "t y r")
+        speeds_from_momentum = Quantity(
+            "speeds_from_momentum", "Speeds (n_u,) from the momenta of the momentum forms.", "t q mom r s"
+        )
+        momentum_rhs = Quantity(
+            "momentum_rhs", "Rates (q', mom') of the momentum forms, and s' (n_s,) with states.", "t q mom r s"
+        )
 
     def __init__(
         self,

@@ -38,7 +38,7 @@ class Signal:
     ----------
     function
         What ``r`` accepts as a function: a Python callable ``r(t)`` or ``r(t, q, u)``, or a
-        ``scipy.LowLevelCallable``. Between two breakpoints it is evaluated inside the interval only, a few roundings
+        `scipy.LowLevelCallable`. Between two breakpoints it is evaluated inside the interval only, a few roundings
         away from its ends.
     breakpoints
         Times (s) in any order.

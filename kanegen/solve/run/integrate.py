@@ -232,7 +232,7 @@ class Integrable(Evaluation):
         return times if t1 >= t0 else times[::-1].copy()
 
     def low_level_callable(self, r: Any = None) -> Any:
-        """``rhs`` as a C function, a ``scipy.LowLevelCallable`` of ``int (double, double *, double *, void *)``.
+        """``rhs`` as a C function, a `scipy.LowLevelCallable` of ``int (double, double *, double *, void *)``.
 
         Its arguments are t, ``y = (q, u)`` or ``(q, u, s)`` (read), ``y'`` (written) and user data that the callable
         owns; the result is negative if y' could not be computed or is not finite. All contacts count as open; events

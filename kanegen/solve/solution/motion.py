@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from kanegen.display import page
 from kanegen.errors import NotBuiltError, SolveError, brief
 from kanegen.paths import file_path
 from kanegen.program.catalogue import ATTRIBUTES
+from kanegen.quantities import SolutionQuantities
+from kanegen.solve.evaluation import Wrench
 from kanegen.solve.solution.animation import animate
 from kanegen.solve.solution.files import read
 from kanegen.solve.solution.formats import save
@@ -59,7 +61,7 @@ def _field() -> Any:
     return _Field()
 
 
-class Solution:
+class Solution(SolutionQuantities):
     """The result of an integration.
 
     ``t`` (n_t,) in s, ``q`` (n_t, n_q), ``u`` (n_t, n_u), ``s`` (n_t, n_s), the states of a model with states: the
@@ -92,8 +94,8 @@ class Solution:
     last: tuple[Any, ...] = _field()
     dense: Dense | None = _field()
     events: Events = _field()
-    contacts: ContactHistory | None = _field()
-    control: ControlHistory | None = _field()
+    contacts: ContactHistory | Any = _field()  # Any in place of None: users know whether the model has contacts
+    control: ControlHistory | Any = _field()
     run: RunRecord = _field()
     all_inputs: MotionInputs = _field()
     reference: SolverReference | None = _field()
@@ -161,12 +163,12 @@ class Solution:
         return self.all_rows[:, : len(self.run.inputs)]
 
     @cached_property
-    def outputs(self) -> Members:
+    def outputs(self) -> Members[Array]:
         """The model's outputs by name, each (n_t,) or (n_t, ...)."""
         return self._members("output", tuple(self.solver.description.outputs))
 
     @cached_property
-    def reactions(self) -> Members:
+    def reactions(self) -> Members[Wrench]:
         """The model's reactions by name, each a :class:`kanegen.results.Wrench` of arrays (n_t, 3)."""
         return self._members("reaction", self.solver.description.reactions)
 
@@ -175,22 +177,24 @@ class Solution:
         """The number of jumps before each stored time, (n_t,), integers; it changes where ``t`` holds a time twice."""
         return np.concatenate([np.zeros(min(self.t.size, 1), dtype=int), np.cumsum(np.diff(self.t) == 0.0)])
 
-    def __getattr__(self, name: str) -> Any:
-        """A quantity of the solver at the stored times."""
-        if name not in QUANTITIES:
-            near = difflib.get_close_matches(name, [known for known in dir(self) if known[0] != "_"], n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise AttributeError(f"a Solution has no attribute {name!r}{hint}", name=name, obj=None)
-        try:
-            value = self.__dict__[name] = self._along(getattr(self.solver, name))
-        except NotBuiltError as error:
-            raise MissingQuantityError(str(error)) from error
-        return value
+    if not TYPE_CHECKING:  # which know the attributes from SolutionQuantities
+
+        def __getattr__(self, name: str) -> Any:
+            """A quantity of the solver at the stored times."""
+            if name not in QUANTITIES:
+                near = difflib.get_close_matches(name, [known for known in dir(self) if known[0] != "_"], n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise AttributeError(f"a Solution has no attribute {name!r}{hint}", name=name, obj=None)
+            try:
+                value = self.__dict__[name] = self._along(getattr(self.solver, name))
+            except NotBuiltError as error:
+                raise MissingQuantityError(str(error)) from error
+            return value
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *QUANTITIES})
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Array:
         """A coordinate, speed, state, input or output by name or symbol at the stored times, (n_t,) or (n_t, ...).
 
         Raises `SolveError` for other names.
@@ -217,7 +221,7 @@ class Solution:
     def _along(self, function: Any) -> Any:
         return along(function, self.t, self.q, self.u, self.all_rows)
 
-    def _members(self, method: str, names: tuple[str, ...]) -> Members:
+    def _members(self, method: str, names: tuple[str, ...]) -> Members[Any]:
         evaluate = getattr(self.solver, method)
         return Members(names, lambda name: self._along(lambda *state: evaluate(name, *state)))
 

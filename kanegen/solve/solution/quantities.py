@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from kanegen.program.catalogue import CATALOGUE
 from kanegen.solve.solution.records import ContactHistory, ControlHistory
 from kanegen.solve.values import key_name
 from kanegen.units import Unit, derived
+
+Value = TypeVar("Value")
 
 
 class SolverReference:
@@ -74,14 +76,14 @@ def _failed(message: str) -> MotionInputs:
     return MotionInputs(compute)
 
 
-class Members(Mapping[str, Any]):
+class Members(Mapping[str, Value]):
     """Values by name, each computed when it is first read."""
 
-    def __init__(self, names: tuple[str, ...], compute: Callable[[str], Any]) -> None:
+    def __init__(self, names: tuple[str, ...], compute: Callable[[str], Value]) -> None:
         self._names, self._compute = names, compute
-        self._values: dict[str, Any] = {}
+        self._values: dict[str, Value] = {}
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Value:
         name = key_name(key)
         if name not in self._values:
             self._values[name] = self._compute(name)  # raises SolveError for unknown names

@@ -247,7 +247,7 @@ class ControlHistory:
 
     values: Array
     names: tuple[str, ...]
-    errors: Array | None
+    errors: Array | Any  # Any in place of None: users know whether there are constraints
     constraints: tuple[str, ...]
     saturation: tuple[Saturation, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -325,7 +325,7 @@ class RunRecord:
     states: tuple[str, ...]
     inputs: tuple[str, ...]
     held: tuple[str, ...]
-    parameters: Mapping[str, float | None]
+    parameters: Mapping[str, float | Any]  # Any in place of None: users know which values they gave
     options: Mapping[str, Any]
 
     @classmethod
