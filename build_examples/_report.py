@@ -25,14 +25,16 @@ from rich.table import Table
 import kanegen as kg
 from kanegen.cli.run import check_figure
 
-Run = tuple[kg.Solver, kg.Solution]
+Run = tuple[Any, Any]
+"""A `kg.Solver` and a `kg.Solution`, or what an example compares them with."""
+
 Check = tuple[str, float, float]
 
 
 def script(
-    doc: str,
+    doc: str | None,
     simulate: Callable[..., Run],
-    checks: Callable[[kg.Solver, kg.Solution], Iterator[Check]],
+    checks: Callable[[Any, Any], Iterator[Check]],
     plot: Callable[[Any, Mapping[str, Run]], None],
     cases: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
@@ -46,14 +48,14 @@ def script(
 
 
 def command(
-    doc: str,
+    doc: str | None,
     simulate: Callable[..., Run],
-    checks: Callable[[kg.Solver, kg.Solution], Iterator[Check]],
+    checks: Callable[[Any, Any], Iterator[Check]],
     plot: Callable[[Any, Mapping[str, Run]], None],
     cases: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> click.Command:
     """The command that :func:`script` runs."""
-    title, text = parts(doc)
+    title, text = parts(doc or "")
     summary = text.partition("\n\n")[0].replace("\n", " ")
 
     @click.command(help=text)

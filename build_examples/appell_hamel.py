@@ -26,7 +26,7 @@ import sympy.physics.mechanics as me
 
 import kanegen as kg
 
-INITIAL = {"t": 0.0, "q": (0.0, 0.0, 30.0, 0.0, 0.0), "u": (1.0, 1.0, 1.0, 5.0, -0.5), "r": None}
+INITIAL: dict[str, Any] = {"t": 0.0, "q": (0.0, 0.0, 30.0, 0.0, 0.0), "u": (1.0, 1.0, 1.0, 5.0, -0.5), "r": None}
 CASES = {
     "nonlinear": {"constraints": "nonlinear"},
     "linear": {"constraints": "linear"},
@@ -98,7 +98,7 @@ def simulate(constraints: str = "nonlinear") -> tuple[kg.Solver, kg.Solution]:
 def energy_drift(solver: kg.Solver, solution: kg.Solution) -> np.ndarray:
     states = zip(solution.t, solution.q, solution.u, strict=True)
     energy = np.array([solver.energy(*state) for state in states])
-    return energy - energy[0]
+    return np.asarray(energy - energy[0])
 
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:

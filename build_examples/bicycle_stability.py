@@ -38,7 +38,7 @@ PUSH = 0.01
 """Roll rate at their start (rad/s)."""
 
 END = 4.0
-INITIAL = whipple_bicycle.pushed(SPEED, PUSH)
+INITIAL: dict[str, Any] = whipple_bicycle.pushed(SPEED, PUSH)
 CASES = {"trail 0.08 m": {}, "trail 0.12 m": {"trail": 0.12}}
 
 
@@ -105,7 +105,7 @@ def largest_difference(result: kg.results.Sweep) -> float:
         expected = np.linalg.eigvals(published(v, c)).astype(complex)
         distance = whipple_bicycle.largest_difference(values, tuple(expected))
         differences.append(distance / np.abs(expected).max())
-    return max(differences)
+    return float(max(differences))
 
 
 def simulate(trail: float = DEFAULTS["c"]) -> tuple[kg.Solver, kg.Solution]:
@@ -132,7 +132,7 @@ def checks(bicycle: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, flo
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
     chart, *motions = figure.subplots(1 + len(runs), 1, height_ratios=(3, *[1] * len(runs)))
     result = stability(SPEEDS, TRAILS)
-    rates = result.on_grid("eigenvalues").real.max(axis=2)
+    rates = np.real(result.on_grid("eigenvalues")).max(axis=2)
     colors = chart.contourf(SPEEDS, TRAILS, rates, np.linspace(0.0, 4.0, 17), cmap="OrRd", extend="max")
     chart.contourf(SPEEDS, TRAILS, rates, [-np.inf, 0.0], colors=["tab:green"])
     figure.colorbar(colors, ax=chart, label="largest real part (1/s)", ticks=np.arange(5.0))

@@ -41,7 +41,7 @@ STARTS = {
     "cart": {"t": 0.0, "q": (0.1, pi - 0.05), "u": (0.0, 0.0), "r": (0.0,)},
     "pole": {"t": 0.0, "q": (0.0, 0.2), "u": (0.0, 0.0), "r": (0.0,)},
 }
-INITIAL = STARTS["cart"]
+INITIAL: dict[str, Any] = STARTS["cart"]
 CASES = {task: {"task": task} for task in STARTS}
 
 
@@ -109,7 +109,7 @@ def internal_motion(solver: kg.Solver, solution: kg.Solution) -> np.ndarray:
 
     start = (solution.q[0, other], solution.u[0, other])
     span = (solution.t[0], solution.t[-1])
-    return solve_ivp(acceleration, span, start, "DOP853", solution.t, rtol=1e-11, atol=1e-12).y[0]
+    return np.asarray(solve_ivp(acceleration, span, start, "DOP853", solution.t, rtol=1e-11, atol=1e-12).y[0])
 
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:

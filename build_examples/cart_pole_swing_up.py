@@ -30,6 +30,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -43,14 +44,14 @@ import kanegen as kg
 from kanegen.emission.casadi import emit_casadi
 
 try:
-    import casadi
+    casadi: Any = import_module("casadi")
 except ImportError:  # the model can be read without it
     casadi = None
 
 DEFAULTS = {"m_c": 1.0, "m_p": 0.3, "l": 0.5, "g": 9.81, "b": 0.1}
 PLANT = {"m_p": 0.36, "b": 0.2}
 """Parameters of the plant that the controller does not know."""
-INITIAL = {"t": 0.0, "q": (0.0, np.pi), "u": (0.0, 0.0), "r": (0.0, 0.0)}
+INITIAL: dict[str, Any] = {"t": 0.0, "q": (0.0, np.pi), "u": (0.0, 0.0), "r": (0.0, 0.0)}
 F_MAX, X_MAX = 12.0, 1.0
 SWING, INTERVALS = 2.0, 100
 SAMPLE, HORIZON = 0.02, 40
@@ -242,8 +243,12 @@ def simulate() -> tuple[kg.Solver, kg.Solution]:
 
     plant = solver.with_parameters(PLANT)
     solution = plant.integrate(
-        *((0.0, END), INITIAL["q"], INITIAL["u"], inputs),
-        **{"sample_time": SAMPLE, "delay": SAMPLE, "rtol": 1e-9, "atol": 1e-10},
+        (0.0, END),
+        *(INITIAL["q"], INITIAL["u"], inputs),
+        sample_time=SAMPLE,
+        delay=SAMPLE,
+        rtol=1e-9,
+        atol=1e-10,
     )
     best, times = plan(), 1e3 * np.array(controller.seconds)
     print(f"plan: {best.cost:.2f} N^2 s, {best.iterations} iterations of IPOPT in {best.seconds:.2f} s")
@@ -270,7 +275,7 @@ def by_hand(z: Any, F: Any) -> np.ndarray:
 def slopes(z: np.ndarray, F: float) -> np.ndarray:
     """Derivatives (4, 5) of z' with respect to z and F, by complex steps: exact to rounding (Squire and Trapp 1998)."""
     steps = 1e-30j * np.eye(5)
-    return np.array([by_hand(z + step[:4], F + step[4]).imag / 1e-30 for step in steps]).T
+    return np.array([np.imag(by_hand(z + step[:4], F + step[4])) / 1e-30 for step in steps]).T
 
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
@@ -284,8 +289,11 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
     yield "its Jacobian against complex steps", np.abs(errors).max(), 1e-10
 
     run = solver.with_parameters({name: DEFAULTS[name] for name in PLANT}).integrate(
-        *((0.0, SWING), INITIAL["q"], INITIAL["u"], {"F": (best.t, best.F)}),
-        **{"rtol": 1e-10, "atol": 1e-12, "t_eval": best.t},
+        (0.0, SWING),
+        *(INITIAL["q"], INITIAL["u"], {"F": (best.t, best.F)}),
+        rtol=1e-10,
+        atol=1e-12,
+        t_eval=best.t,
     )
     yield "the plan against the solver", np.abs(np.hstack([run.q, run.u]) - best.z).max(), 5e-3
     rates, h = np.array([by_hand(z, F) for z, F in states]), SWING / INTERVALS

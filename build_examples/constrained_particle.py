@@ -24,7 +24,7 @@ import sympy.physics.mechanics as me
 
 import kanegen as kg
 
-INITIAL = {"t": 0.0, "q": (1.2, 0.4, 0.75), "u": (0.5, -0.8, 0.375), "r": None}
+INITIAL: dict[str, Any] = {"t": 0.0, "q": (1.2, 0.4, 0.75), "u": (0.5, -0.8, 0.375), "r": None}
 
 
 def model() -> kg.Model:

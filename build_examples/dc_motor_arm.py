@@ -86,7 +86,7 @@ def model() -> kg.Model:
     )
 
 
-def simulate(**parameters: float) -> tuple[kg.Solver, kg.Solution]:
+def simulate(**parameters: Any) -> tuple[kg.Solver, kg.Solution]:
     solver = kg.build(model(), functions="all").with_parameters(**parameters)
     return solver, solver.integrate(10.0, method="rodas", rtol=1e-9, atol=1e-10)
 

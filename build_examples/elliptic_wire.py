@@ -35,7 +35,7 @@ def _start() -> dict[str, Any]:
     return {"t": 0.0, "q": (x, y), "u": (-speed * normal[1], speed * normal[0]), "r": None}
 
 
-INITIAL = _start()
+INITIAL: dict[str, Any] = _start()
 
 
 def model() -> kg.Model:
@@ -75,7 +75,7 @@ def reaction(q: np.ndarray, u: np.ndarray, p: Mapping[str, float]) -> np.ndarray
     epsilon = p["a"] * bar / (p["b"] * y)
     e1 = p["a"] * p["b"] * u[0] * (-y * u[0] + bar * u[1]) / (p["b"] * y) ** 2
     along = (p["m"] * e1 + p["K"] * (epsilon * x + y)) / (epsilon**2 + 1)
-    return along * np.array([epsilon, 1.0])
+    return np.asarray(along * np.array([epsilon, 1.0]))
 
 
 def simulate() -> tuple[kg.Solver, kg.Solution]:

@@ -32,7 +32,7 @@ import kanegen as kg
 
 DEFAULTS = {"R": 0.5, "L": 1.0, "m_B": 2.0, "I_D": 0.8, "I_B": 1.0 / 6.0, "g": 9.81, "Theta": -1.0, "E_f": 1.0}
 PATH_GAINS = {"Theta21": -4.0, "Theta22": -4.0}
-INITIAL = {"t": 0.0, "q": (0.1, -0.1), "u": (0.3, -0.2), "r": (0.0, 0.0)}
+INITIAL: dict[str, Any] = {"t": 0.0, "q": (0.1, -0.1), "u": (0.3, -0.2), "r": (0.0, 0.0)}
 
 
 def model(path: bool = False, resolution: str = "moore_penrose", y: Any = None, damping: Any = None) -> kg.Model:
@@ -80,7 +80,7 @@ def model(path: bool = False, resolution: str = "moore_penrose", y: Any = None, 
     )
 
 
-CASES = {
+CASES: dict[str, dict[str, Any]] = {
     "y = 0": {},
     "y = (2, -1)": {"y": (2.0, -1.0)},
     "ideal": {"resolution": "ideal"},

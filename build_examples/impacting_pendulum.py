@@ -93,7 +93,7 @@ def simulate(law: str = "acceleration") -> tuple[kg.Solver, kg.Solution]:
     return solver, solver.integrate((0.0, 10.0), INITIAL["q"], INITIAL["u"], rtol=1e-10, atol=1e-12)
 
 
-def lost_in_impact(solver: kg.Solver, event: kg.results.EventRecord) -> tuple[float, float]:
+def lost_in_impact(solver: kg.Solver, event: kg.results.EventRecord) -> tuple[Any, Any]:
     """Kinetic energy (J) lost in an impact, and (1 - e^2) v^2 / (2 w Q^-1 w), its value in theory, w the normal row."""
     before, after = (solver.kinetic_energy(event.t, event.q, u) for u in (event.u_before, event.u_after))
     normal = np.array([DEFAULTS["R"], DEFAULTS["L"]]) * np.sin(event.q)

@@ -39,7 +39,7 @@ DEFAULTS = {
     **{"m_c": 1.0, "m_p": 0.3, "l": 0.6, "g": 9.81, "F_max": 8.0},
     **{"k_x": -10.0, "k_theta": -65.3, "k_v": -10.8, "k_w": -15.7},  # rounded
 }
-INITIAL = {"t": 0.0, "q": (0.0, 0.3), "u": (0.0, 0.5), "r": None}
+INITIAL: dict[str, Any] = {"t": 0.0, "q": (0.0, 0.3), "u": (0.0, 0.5), "r": None}
 Q, R = np.diag([10.0, 1.0, 1.0, 1.0]), np.array([[0.1]])
 END = 10.0
 SMALL = np.array([1e-3, -2e-3, 1e-3, 0.0])
@@ -88,7 +88,7 @@ def regulator(solver: kg.Solver) -> tuple[kg.Solver, np.ndarray, kg.results.Line
     return solver.with_parameters(dict(zip(GAINS, K, strict=True))), S, linear
 
 
-def simulate(**parameters: float) -> tuple[kg.Solver, kg.Solution]:
+def simulate(**parameters: Any) -> tuple[kg.Solver, kg.Solution]:
     solver, _, _ = regulator(kg.build(model(), functions="all").with_parameters(**parameters))
     return solver, solver.integrate((0.0, END), INITIAL["q"], INITIAL["u"], method="dop853", rtol=1e-10, atol=1e-12)
 

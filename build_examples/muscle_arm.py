@@ -181,7 +181,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
     f, inputs = kane(model()), excitations().values()
     motion = np.hstack([solution.q, solution.u, solution.s])
     options = {"t_eval": solution.t, "method": "LSODA", "rtol": 1e-12, "atol": 1e-13}
-    peer = solve_ivp(lambda t, y: f(t, y, [r(t) for r in inputs]), (0.0, TIMES[-1]), motion[0], **options).y.T
+    peer = solve_ivp(lambda t, y: f(t, y, np.array([r(t) for r in inputs])), (0.0, TIMES[-1]), motion[0], **options).y.T
     yield "q, u, s against SymPy's KanesMethod in SciPy", np.abs(motion - peer).max(), 1e-9
     yield "energy less the work of the muscles (J)", np.ptp(solution.energy - solution["work"]), 1e-9
 

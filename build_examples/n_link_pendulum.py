@@ -31,7 +31,7 @@ def initial(n: int = LINKS) -> dict[str, Any]:
     return {"t": 0.0, "q": q, "u": (0.0,) * (n + 1), "r": None}
 
 
-INITIAL = initial()
+INITIAL: dict[str, Any] = initial()
 
 
 def model(n: int = LINKS) -> kg.Model:

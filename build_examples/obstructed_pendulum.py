@@ -83,7 +83,7 @@ def decayed_gap(gap: float, rate: float, t: np.ndarray, p: Mapping[str, float] =
     discriminant = np.sqrt(p["Delta1"] ** 2 + 4 * p["Delta2"])
     fast, slow = (p["Delta1"] - discriminant) / 2, (p["Delta1"] + discriminant) / 2
     amplitude = (rate - slow * gap) / (fast - slow)
-    return amplitude * np.exp(fast * t) + (gap - amplitude) * np.exp(slow * t)
+    return np.asarray(amplitude * np.exp(fast * t) + (gap - amplitude) * np.exp(slow * t))
 
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:

@@ -26,7 +26,7 @@ import sympy.physics.mechanics as me
 
 import kanegen as kg
 
-INITIAL = {"t": 0.0, "q": (1.2, 0.4, 0.75), "u": (0.5, -0.8, 0.375), "r": (0.0,)}
+INITIAL: dict[str, Any] = {"t": 0.0, "q": (1.2, 0.4, 0.75), "u": (0.5, -0.8, 0.375), "r": (0.0,)}
 
 
 def model(resolution: str = "moore_penrose") -> kg.Model:
@@ -73,7 +73,7 @@ def control_law(q: np.ndarray, u: np.ndarray, p: Mapping[str, float]) -> float:
     u1, u2, u3 = u
     arm = r * sin(phi)
     inertial = (2 * u1 * u2 * sin(phi) - 2 * u2 * u3 * cos(phi)) / arm**2
-    return p["m"] * arm * (inertial + p["Theta1"] * u2 / arm + p["Theta2"] * (theta - p["k"]))
+    return float(p["m"] * arm * (inertial + p["Theta1"] * u2 / arm + p["Theta2"] * (theta - p["k"])))
 
 
 def simulate() -> tuple[kg.Solver, kg.Solution]:

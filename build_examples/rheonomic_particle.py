@@ -22,7 +22,7 @@ import sympy.physics.mechanics as me
 
 import kanegen as kg
 
-INITIAL = {"t": 0.0, "q": (0.0, 0.0, 0.5), "u": (1.0, -0.3, 0.5), "r": None}
+INITIAL: dict[str, Any] = {"t": 0.0, "q": (0.0, 0.0, 0.5), "u": (1.0, -0.3, 0.5), "r": None}
 
 
 def model() -> kg.Model:

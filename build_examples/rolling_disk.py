@@ -55,8 +55,8 @@ def _slipping_start() -> dict[str, Any]:
     return {"t": 0.0, "q": q, "u": u, "r": None}
 
 
-INITIAL = _start()
-INITIAL_SLIPPING = _slipping_start()
+INITIAL: dict[str, Any] = _start()
+INITIAL_SLIPPING: dict[str, Any] = _slipping_start()
 PLANE = "plane"
 
 
@@ -241,7 +241,7 @@ def own_accelerations(solver: kg.Solver | GibbsAppell, t: float, q: np.ndarray, 
 
 
 def checks(solver: kg.Solver | GibbsAppell, solution: kg.Solution | Motion) -> Iterator[tuple[str, float, float]]:
-    if isinstance(solution, kg.Solution) and solution.contacts is not None:
+    if isinstance(solver, kg.Solver) and isinstance(solution, kg.Solution) and solution.contacts is not None:
         yield from plane_checks(solver, solution)
         return
     reference, motion = kane()
@@ -279,12 +279,13 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
     """Path and lean of the disk that rolls and of the disk that slips first, with slip and friction of the latter."""
     panels = figure.subplots(2, 2)
     titles = {"Kane": "always rolling", "friction": "on a rough plane"}
-    for (path, history), (name, title) in zip(panels, titles.items(), strict=True):
+    for (path, lean), (name, title) in zip(panels, titles.items(), strict=True):
         _, solution = runs[name]
         times = solution.t[0] + (solution.t[-1] - solution.t[0]) * np.linspace(0.0, 0.6, 25)
         kg.plot.strobe(solution, _contact_and_center, times=times, ax=path).set_title(f"{title}, seen from above")
-        solution.plot("theta", ax=history)
-        history.set_title(title)
+        solution.plot("theta", ax=lean)
+        lean.set_title(title)
+    history = panels[-1, 1]
     _, solution = runs["friction"]
     normal, *friction = solution.contacts.forces.T
     history.plot(solution.t, _slip_speeds(runs["Kane"][0], solution), label="slip (m/s)")

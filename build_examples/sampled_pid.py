@@ -44,7 +44,7 @@ DEFAULTS = {
     **{"m_t": 2.0, "m_l": 1.0, "l": 0.5, "g": 9.81, "b": 1.5, "W": 1.5},
     **{"Kp": 30.0, "Ki": 8.0, "Kd": 12.0, "T_f": 5e-3, "F_max": 8.0, "x_ref": 0.5, "res": 5e-4},
 }
-INITIAL = {"t": 0.0, "q": (0.0, 0.0), "u": (0.0, 0.0), "r": None}
+INITIAL: dict[str, Any] = {"t": 0.0, "q": (0.0, 0.0), "u": (0.0, 0.0), "r": None}
 
 
 def model() -> kg.Model:
@@ -119,7 +119,7 @@ def simulate(**parameters: float) -> tuple[kg.Solver, kg.Solution]:
 
 def run(solver: kg.Solver, end: float, controller: Callable[..., Any] | None) -> kg.Solution:
     """The motion under a controller in Python, or under the law of the model."""
-    sampling = {} if controller is None else {"r": controller, "sample_time": T}
+    sampling: dict[str, Any] = {} if controller is None else {"r": controller, "sample_time": T}
     return solver.integrate((0.0, end), INITIAL["q"], INITIAL["u"], rtol=1e-10, atol=1e-12, **sampling)
 
 

@@ -37,7 +37,7 @@ def initial(n: int = STAGES, alpha: float = 0.5, rate: float = 0.2) -> dict[str,
     return {"t": 0.0, "q": q, "u": (-l * np.sin(alpha) * rate, *(rate, -rate) * n), "r": None}
 
 
-INITIAL = initial()
+INITIAL: dict[str, Any] = initial()
 
 
 def model(n: int = STAGES) -> kg.Model:

@@ -38,7 +38,7 @@ def _start(theta: float = 0.3, rate: float = 0.5) -> dict[str, Any]:
     return {"t": 0.0, "q": (theta, beta, x), "u": (rate, beta_rate, x_rate), "r": None}
 
 
-INITIAL = _start()
+INITIAL: dict[str, Any] = _start()
 
 
 def model() -> kg.Model:

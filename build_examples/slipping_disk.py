@@ -22,7 +22,7 @@ import sympy.physics.mechanics as me
 import kanegen as kg
 
 DEFAULTS = {"m": 1.2, "R": 0.3, "g": 9.81}
-INITIAL = {"t": 0.0, "q": (1.2, 0.3, 0.0, 0.0, 0.0), "u": (0.2, 0.4, -6.0, 0.5, -0.25), "r": None}
+INITIAL: dict[str, Any] = {"t": 0.0, "q": (1.2, 0.3, 0.0, 0.0, 0.0), "u": (0.2, 0.4, -6.0, 0.5, -0.25), "r": None}
 
 
 def model() -> kg.Model:

@@ -24,7 +24,7 @@ import sympy.physics.mechanics as me
 
 import kanegen as kg
 
-INITIAL = {
+INITIAL: dict[str, Any] = {
     "t": 0.0,
     "q": (0.0, 0.0, 0.0),
     "u": (0.1, 0.1, 0.1),
@@ -52,7 +52,7 @@ def model(y: str = "decay") -> kg.Model:
     body = me.RigidBody("spacecraft", O, B, m, (me.inertia(B, *inertias), O))
     torque = sum((I * x * axis for I, x, axis in zip(inertias, tau, B, strict=True)), 0 * B.x)
 
-    K = sum(I * x**2 for I, x in zip(inertias, w, strict=True)) / 2
+    K = sm.Add(*(I * x**2 for I, x in zip(inertias, w, strict=True))) / 2
     return kg.Model(
         name=f"spacecraft_detumbling_{y}",
         frame=N,
@@ -73,15 +73,15 @@ def model(y: str = "decay") -> kg.Model:
 
 def simulate(y: str = "decay") -> tuple[kg.Solver, kg.Solution]:
     solver = kg.build(model(y))
-    span, options = (0.0, SPANS[y]), {"method": "dop853", "rtol": 1e-11, "atol": 1e-13}
+    options: dict[str, Any] = {"method": "dop853", "rtol": 1e-11, "atol": 1e-13}
     start = INITIAL["q"], INITIAL["u"]
-    return solver, solver.integrate(span, *start, control=True, tau0=INITIAL["r"], **options)
+    return solver, solver.integrate((0.0, SPANS[y]), *start, control=True, tau0=INITIAL["r"], **options)
 
 
 def kinetic_energy(solver: kg.Solver, u: np.ndarray) -> np.ndarray:
     """K (n_t,) of the angular velocities u (n_t, 3)."""
     inertias = [solver.parameters[name] for name in ("I1", "I2", "I3")]
-    return u**2 @ inertias / 2
+    return np.asarray(u**2 @ inertias / 2)
 
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:

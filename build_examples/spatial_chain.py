@@ -29,7 +29,7 @@ def initial(n: int = LINKS) -> dict[str, Any]:
     return {"t": 0.0, "q": (0.3, -0.2) * n, "u": (0.0, 0.0) * n, "r": None}
 
 
-INITIAL = initial()
+INITIAL: dict[str, Any] = initial()
 
 
 def model(n: int = LINKS) -> kg.Model:

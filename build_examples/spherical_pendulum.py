@@ -24,7 +24,7 @@ import sympy.physics.mechanics as me
 import kanegen as kg
 
 DEFAULTS = {"m": 1.3, "l": 0.7, "g": 9.81}
-INITIAL = {"t": 0.0, "q": (0.8, 0.2), "u": (0.5, 1.5), "r": None}
+INITIAL: dict[str, Any] = {"t": 0.0, "q": (0.8, 0.2), "u": (0.5, 1.5), "r": None}
 
 
 def model() -> kg.Model:
@@ -115,7 +115,7 @@ def hamilton(t_eval: np.ndarray) -> np.ndarray:
     (theta, phi), (u1, u2) = INITIAL["q"], INITIAL["u"]
     start = [theta, phi, inertia * u1, inertia * u2 * np.sin(theta) ** 2]
     span = (t_eval[0], t_eval[-1])
-    return solve_ivp(canonical, span, start, "DOP853", t_eval, rtol=1e-12, atol=1e-13).y.T
+    return np.asarray(solve_ivp(canonical, span, start, "DOP853", t_eval, rtol=1e-12, atol=1e-13).y.T)
 
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:

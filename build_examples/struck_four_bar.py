@@ -42,7 +42,7 @@ def _start() -> dict[str, Any]:
     return {"t": 0.0, "q": (0.0, q2, q3), "u": (0.0, 0.0, 0.0), "r": None}
 
 
-INITIAL = _start()
+INITIAL: dict[str, Any] = _start()
 
 
 def model(struck: bool = True) -> kg.Model:
@@ -96,7 +96,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
     yield "speeds after the event against solver.impulse (m/s)", np.abs(event.u_after - struck.u).max(), 1e-9
     momentum = solver.momentum(T_BLOW, INITIAL["q"], struck.u) - (0.0, *IMPULSE) - struck.constraint_impulse
     yield "balance of momentum (N s)", np.abs(momentum).max(), 1e-8
-    yield "power of the constraint impulse (W s)", abs(struck.constraint_impulse @ struck.u) / 1e10, 1e-14
+    yield "power of the constraint impulse (W s)", float(abs(struck.constraint_impulse @ struck.u)) / 1e10, 1e-14
     states = list(zip(solution.t, solution.q, solution.u, strict=True))
     moving = [solver.energy(*state) for state in states if state[0] > T_BLOW]
     yield "relative energy drift after the impulse", np.ptp(moving) / moving[0], 1e-8

@@ -22,7 +22,7 @@ import sympy.physics.mechanics as me
 
 import kanegen as kg
 
-INITIAL = {"t": 0.0, "q": (1.0, 0.0), "u": (0.0, 0.0), "r": None}
+INITIAL: dict[str, Any] = {"t": 0.0, "q": (1.0, 0.0), "u": (0.0, 0.0), "r": None}
 CASES: dict[str, dict[str, Any]] = {
     "no stabilization": {},
     "Baumgarte (10, 10)": {"stabilization": kg.Baumgarte(alpha=10, beta=10)},
@@ -86,7 +86,7 @@ def violation(solution: kg.Solution) -> np.ndarray:
 def energy_drift(solver: kg.Solver, solution: kg.Solution) -> np.ndarray:
     states = zip(solution.t, solution.q, solution.u, strict=True)
     energy = np.array([solver.energy(*state) for state in states])
-    return energy - energy[0]
+    return np.asarray(energy - energy[0])
 
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:

@@ -85,7 +85,7 @@ def pushed(speed: float = 4.6, roll_rate: float = 0.5) -> dict[str, Any]:
     return {"t": 0.0, "q": q, "u": (*u[:3], roll_rate, *u[4:]), "r": None}
 
 
-INITIAL = pushed()
+INITIAL: dict[str, Any] = pushed()
 
 
 def model(tracked: bool = True) -> kg.Model:
@@ -261,10 +261,10 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
     states = [linear(speed, bicycle) for speed in speeds]
     kg.plot.modes(states, speeds, parameter="forward speed (m/s)", ax=(real, imaginary))
     for speed, published in EIGENVALUES.items():
-        values = np.array([complex(x) for x in published])
-        crosses = real.plot([speed] * len(values), values.real, "k+", markersize=5)
-        imaginary.plot([speed] * len(values), values.imag, "k+", markersize=5)
-    crosses[0].set_label("Meijaard et al. (2007)")
+        values = [complex(x) for x in published]
+        real.plot([speed] * len(values), np.real(values), "k+", markersize=5)
+        imaginary.plot([speed] * len(values), np.imag(values), "k+", markersize=5)
+    crosses = real.plot([], [], "k+", markersize=5, label="Meijaard et al. (2007)")
     real.set(ylim=(-12.0, 7.0), title="unstable speeds shaded")
     real.legend(handles=crosses)
     solution.plot(["u_phi", "u_de"], ax=motion)

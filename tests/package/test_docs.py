@@ -1,38 +1,27 @@
-"""The code of the documentation: complete programs run, and excerpts use names and arguments that exist."""
+"""The code of the documentation runs, and uses names and arguments that exist."""
 
 from __future__ import annotations
 
 import ast
 import inspect
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from checkout import ROOT
+from pages import PAGES, all_programs, blocks, run, runnable
 
 import kanegen as kg
 
-PAGES = sorted((ROOT / "docs").glob("*.md"))
-TESTED = ("architecture", "equilibrium", "integration", "results", "states")
-"""Pages whose programs test_readme runs with more checks."""
+CHECKED = ("README", "architecture", "coming_from", "equilibrium", "learn", "recipes", "results")
+"""Pages whose programs other tests of this folder run with more checks."""
 
 OWNERS: dict[str, Any] = {"kg": kg, "kanegen": kg, "solver": kg.Solver, "solution": kg.Solution, "model": kg.Model}
 """What the names in excerpts stand for."""
 
 
-def blocks() -> Iterator[tuple[str, str]]:
-    """A name and the text of every block of Python in the documentation."""
-    for page in PAGES:
-        for k, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)):
-            yield f"{page.stem}[{k}]", code
-
-
-BLOCKS = dict(blocks())
-PROGRAMS = [name for name, code in BLOCKS.items() if "import kanegen" in code and name.split("[")[0] not in TESTED]
+BLOCKS = {f"{page.stem}[{k}]": code for page in PAGES for k, code in enumerate(blocks(page))}
+PROGRAMS = {name: code for name, code in all_programs() if name.rpartition("_")[0] not in CHECKED and name != "learn"}
 
 
 def calls(tree: ast.AST) -> Iterator[tuple[Any, ast.Call]]:
@@ -65,9 +54,14 @@ def test_names_and_arguments_exist(name: str) -> None:
             assert named <= {p.name for p in parameters}, ast.unparse(call)
 
 
+def test_every_block_is_in_a_program() -> None:
+    known = "\n".join(code for _, code in all_programs())
+    shown = [runnable(code).rstrip("\n") for page in PAGES for code in blocks(page)]
+    assert len(shown) > 80
+    assert [code for code in shown if code not in known] == []
+
+
 @pytest.mark.target
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_run(name: str, tmp_path: Path) -> None:
-    program = BLOCKS[name].replace('"build_examples"', repr(str(ROOT / "build_examples")))
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run(PROGRAMS[name], tmp_path)
