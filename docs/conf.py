@@ -21,13 +21,15 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
 ]
 root_doc = "index"
 templates_path = ["_templates"]
-exclude_patterns = ["_templates"]
+exclude_patterns = ["_templates", "inventories"]
 
 # Markdown: headings have the anchors that forges give them, because the pages are read there, too.
 myst_enable_extensions = ["colon_fence"]
@@ -40,10 +42,22 @@ autosummary_ignore_module_all = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
+numpydoc_xref_param_type = True
+numpydoc_xref_aliases = {"numpy.ndarray": ":class:`numpy.ndarray`"}
+numpydoc_xref_ignore = "all"  # other words of types
+viewcode_line_numbers = True
+
+# Links to other projects. The inventories in docs/inventories are lists of the names that docstrings use, in the text
+# format 1 of Sphinx: the build reads nothing from the network. A further name needs a line there: name, kind, page.
+intersphinx_mapping = {
+    "numpy": ("https://numpy.org/doc/stable/", "inventories/NumPy.txt"),
+    "scipy": ("https://docs.scipy.org/doc/scipy/", "inventories/SciPy.txt"),
+    "sympy": ("https://docs.sympy.org/latest/", "inventories/SymPy.txt"),
+}
 
 # HTML
 html_theme = "pydata_sphinx_theme"
-html_title = "kanegen"
+html_title = f"kanegen {version}"
 html_static_path = ["_static"]
 html_css_files = ["kanegen.css"]
 motions = HERE.parent / "build" / "gallery"

@@ -31,7 +31,8 @@ class Input:
     Parameters
     ----------
     symbol
-        The SymPy symbol of the input: a ``Symbol`` or ``dynamicsymbols("r")``.
+        The SymPy symbol of the input: a :class:`~sympy.core.symbol.Symbol`, or one of
+        :func:`~sympy.physics.vector.dynamicsymbols`.
     rate, acceleration
         First and second time derivative, needed if an equation is differentiated: the rate for an input in a velocity,
         a velocity constraint, an angle, a mass or an inertia; both for an input in a holonomic constraint or a
@@ -67,7 +68,7 @@ class Input:
     acceleration: Any = None
     default: float | None = None
     law: Any = None
-    saturation: tuple[Any, Any] | None = None
+    saturation: Any = None
     dead_band: Any = None
     sample_time: float | None = None
     delay: float | None = None

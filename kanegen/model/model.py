@@ -54,17 +54,18 @@ class Model(SystemDescription):
     name
         Name of the system; any string, used in comments and file names (made safe there).
     frame
-        The inertial ``ReferenceFrame``.
+        The inertial :class:`~sympy.physics.vector.frame.ReferenceFrame`.
     coordinates, speeds
         Dynamic symbols q (n_q) and u (n_u), in the order of all arrays.
     kinematics
         n_q expressions or equations that are zero, affine in q' and u with a regular coefficient matrix of q'; or a
         mapping from q' to its expression in u.
     bodies
-        ``Particle`` and ``RigidBody`` objects. The velocities of the mass centers in ``frame`` must be set or
-        follow from positions. Masses and inertias can depend on t, parameters and inputs with rates, and then
-        obey ``F* = -(m v)'``, as in ``KanesMethod``; measured in the frame of the body, the inertia must not depend
-        on the coordinates.
+        Objects of :class:`~sympy.physics.mechanics.particle.Particle` and
+        :class:`~sympy.physics.mechanics.rigidbody.RigidBody`. The velocities of the mass centers in
+        ``frame`` must be set or follow from positions. Masses and inertias can depend on t, parameters and inputs with
+        rates, and then obey ``F* = -(m v)'``, as in ``KanesMethod``; measured in the frame of the body, the inertia
+        must not depend on the coordinates.
     loads
         Pairs ``(point, force)``, ``(frame, torque)`` or ``(body, force at the mass center)``, SymPy
         ``Force`` and ``Torque``. They can depend on t, q, q', u, states, inputs and parameters, and affinely on u' and
@@ -244,7 +245,7 @@ class Model(SystemDescription):
 
     @classmethod
     def from_kane(cls, kanes_method: Any, *, configuration_constraints: str | None = None, **options: Any) -> Model:
-        """The model of a ``sympy.physics.mechanics.KanesMethod``, with the order of ``km.q`` and ``km.u``.
+        """The model of a :class:`~sympy.physics.mechanics.kane.KanesMethod`, with the order of ``km.q`` and ``km.u``.
 
         ``kanes_equations`` need not have been called. Auxiliary speeds become ``auxiliary_speeds``, whose equations are
         outputs; dynamic symbols that are neither coordinates nor speeds become inputs.
@@ -268,7 +269,7 @@ class Model(SystemDescription):
 
     @classmethod
     def from_system(cls, system: Any, *, configuration_constraints: str | None = None, **options: Any) -> Model:
-        """The model of a ``sympy.physics.mechanics.System``: its joints, loads, actuators and constraints.
+        """The model of a :class:`~sympy.physics.mechanics.system.System`: its joints, loads, actuators and constraints.
 
         Holonomic constraints are enforced. If the user set ``velocity_constraints``, these are enforced instead, and
         ``configuration_constraints`` determines the treatment of the holonomic ones, as for :meth:`from_kane`.
@@ -283,7 +284,7 @@ class Model(SystemDescription):
 
     @classmethod
     def from_lagrange(cls, lagranges_method: Any, **options: Any) -> Model:
-        """The model of a ``sympy.physics.mechanics.LagrangesMethod``, with the order of ``lm.q``.
+        """The model of a :class:`~sympy.physics.mechanics.lagrange.LagrangesMethod`, with the order of ``lm.q``.
 
         ``form_lagranges_equations`` need not have been called. The speeds are ``u = q'``, named ``theta_dot`` for the
         coordinate ``theta``; ``speeds=`` gives other symbols, with ``kinematics=`` other speeds. The multipliers are

@@ -102,22 +102,22 @@ def sample(
     seed: Any = 0,
     **named: Any,
 ) -> Design:
-    """Points that fill a box or follow distributions, drawn by ``scipy.stats.qmc``.
+    """Points that fill a box or follow distributions, drawn by :mod:`scipy.stats.qmc`.
 
     Parameters
     ----------
     ranges, named
         By name or symbol: ``(lowest, highest)`` for a uniform distribution, or a distribution of ``scipy.stats`` with
-        its parameters (an object with ``ppf``), for example ``scipy.stats.norm(1.0, 0.1)``. Names that are arguments of
-        this function can be given in the mapping only.
+        its parameters (an object with ``ppf``), for example ``norm(1.0, 0.1)`` of :data:`scipy.stats.norm`. Names that
+        are arguments of this function can be given in the mapping only.
     n
         The number of members.
     method
         ``"latin_hypercube"``, ``"sobol"`` (balanced for powers of two; SciPy warns for other ``n``), ``"halton"``, all
         three scrambled, or ``"random"``, independent points.
     seed
-        As for ``numpy.random.default_rng``. The same seed gives the same design, so that a sweep can be resumed; None
-        gives another one in each call.
+        As for :func:`numpy.random.default_rng`. The same seed gives the same design, so that a sweep can be resumed;
+        None gives another one in each call.
 
     Returns
     -------

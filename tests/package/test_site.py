@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -10,12 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from checkout import ROOT
+from pages import ANSWERS, DOCS, STEPS, programs, run
 
 import kanegen as kg
 
-DOCS = ROOT / "docs"
-STEPS = ("pendulum", "questions", "constraint", "inputs", "events", "rolling", "contact", "bicycle")
 INTERNAL = {"AXES", "entry", "normalized_shapes"}
 """Names of kanegen.shapes that are no shapes."""
 
@@ -31,12 +30,6 @@ def public_names() -> set[str]:
     return names | {f"shapes.{name}" for name in shapes - INTERNAL if name[0].isupper()} | {"interop.jax.ode"}
 
 
-def code(*pages: Path) -> str:
-    """The Python code of pages, one block after the other."""
-    blocks = (re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL) for page in pages)
-    return "\n".join(block for page in blocks for block in page)
-
-
 def test_the_reference_lists_every_public_name() -> None:
     text = (DOCS / "reference.rst").read_text(encoding="utf-8")
     assert set(re.findall(r"^   ([\w.]+)$", text, re.MULTILINE)) == public_names()
@@ -50,11 +43,8 @@ def test_the_tutorial_has_all_steps_in_order() -> None:
 
 @pytest.mark.target
 def test_the_tutorial_runs_as_one_session(tmp_path: Path) -> None:
-    program = code(*(DOCS / "learn" / f"{step}.md" for step in STEPS))
-    program = program.replace('"build_examples"', repr(str(ROOT / "build_examples")))
-    command = [sys.executable, "-W", "error", "-c", program]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    (program,) = programs(*(DOCS / "learn" / f"{step}.md" for step in STEPS))
+    done = run(program, tmp_path, "-W", "error")
     rolls = re.search(r"it rolls with (\S+) m/s; pure rolling from pure sliding would be (\S+)", done.stdout)
     assert rolls is not None
     assert float(rolls[1]) == pytest.approx(float(rolls[2]), rel=1e-9)  # 5/7 of the throw, conserved by every impact
@@ -63,11 +53,32 @@ def test_the_tutorial_runs_as_one_session(tmp_path: Path) -> None:
 
 @pytest.mark.target
 def test_models_from_other_programs_are_the_same(tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "error", "-c", code(DOCS / "coming_from.md")]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    (program,) = programs(DOCS / "coming_from.md")
+    done = run(program, tmp_path, "-W", "error")
     first, second = map(float, done.stdout.split())
     assert first == pytest.approx(second, rel=1e-12)
+
+
+def _links_to_other_projects_and_sources(site: Path) -> None:
+    """Every name of the inventories is linked, and the reference leads to the source of what it describes."""
+    pages = [page.read_text(encoding="utf-8") for page in (site / "api").glob("*.html")]
+    names = [
+        line.split()[0]
+        for inventory in (DOCS / "inventories").glob("*.txt")
+        for line in inventory.read_text(encoding="utf-8").splitlines()
+        if not line.startswith("#")
+    ]
+    assert {name.partition(".")[0] for name in names} == {"numpy", "scipy", "sympy"}
+    assert [name for name in names if not any(re.search(rf'href="https://[^"]*{name}"', page) for page in pages)] == []
+    solver = (site / "api" / "kanegen.Solver.html").read_text(encoding="utf-8")
+    assert 'href="../_modules/kanegen/solve/solver.html#Solver.with_parameters"' in solver
+
+
+def _search_finds_every_question(site: Path) -> None:
+    """The words of a question are in the index of the search, in titles of sections that answer it."""
+    index = (site / "searchindex.js").read_text(encoding="utf-8")
+    titles = set(json.loads(index[index.index("(") + 1 : index.rindex(")")])["alltitles"])
+    assert [heading for heading in ANSWERS.values() if heading not in titles] == []
 
 
 @pytest.mark.target
@@ -78,4 +89,6 @@ def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     start = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    _links_to_other_projects_and_sources(tmp_path / "site")
+    _search_finds_every_question(tmp_path / "site")
     assert all(f'href="{door}' in start for door in ("learn/index", "howto", "explain", "reference", "gallery/index"))
