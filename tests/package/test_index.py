@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from checkout import ROOT
+from pages import ANSWERS, DOCS, programs, run
 
-DOCS = ROOT / "docs"
 INDEX = (DOCS / "README.md").read_text(encoding="utf-8")
 PAGES = [*sorted(DOCS.glob("*.md")), *sorted((DOCS / "learn").glob("*.md")), ROOT / "README.md"]
 
 QUESTIONS = (
     *("own output", "reaction of a joint", "reset a state at an event", "reset a speed", "impulses", "PID", "gravity"),
     *("units", "change a parameter", "sweep", "FMU", "in C,", "C++", "MATLAB", "Simulink", "Octave", "equilibrium"),
-    *("animation", "linearize", "KanesMethod", "friction", "microcontroller", "data frames"),
+    *("animation", "linearize", "gradients", "KanesMethod", "friction", "microcontroller", "data frames"),
 )
 
-DOORS = ("explain.md", "howto.md", "index.md")
+DOORS = ("changelog.md", "explain.md", "howto.md", "index.md")
 """Pages of the site that only lead to other pages."""
 
 
 def text_of(page: Path) -> str:
     """A page without its code."""
-    return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.sub(r"```.*?```|<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
 def anchors(page: Path) -> set[str]:
@@ -64,12 +62,34 @@ def test_links_lead_to_pages_and_headings(page: Path) -> None:
             assert anchor in anchors(other), target
 
 
+def linked(page: Path) -> set[tuple[Path, str]]:
+    """The places to which a page leads, by links, cards and tables of contents."""
+    text = text_of(page) if page.suffix == ".md" else ""
+    whole = page.read_text(encoding="utf-8")
+    targets = {target for target in re.findall(r"\]\(([^)\s]+)\)", text) if not re.match(r"\w+:", target)}
+    targets |= {f"{name}.md" for name in re.findall(r"^:link: (\S+)$", whole, re.MULTILINE)}
+    for entries in re.findall(r"```\{toctree\}\n(.*?)```", whole, re.DOTALL):
+        names = (
+            line.rpartition("<")[2].rstrip(">") for line in entries.split("\n") if line and not line.startswith(":")
+        )
+        targets |= {f"{name}.md" for name in names}
+    places = {target.partition("#")[::2] for target in targets}
+    return {((page.parent / name).resolve() if name else page, anchor) for name, anchor in places}
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_two_clicks_lead_from_the_start_page_to_the_answer(question: str) -> None:
+    slug = re.sub(r"[^\w\- ]", "", ANSWERS[question].lower()).replace(" ", "-")
+    answer = DOCS / "recipes.md", slug
+    assert slug in anchors(answer[0])
+    first = linked(DOCS / "index.md")
+    second = {place for page, _ in first if page.suffix == ".md" and page.exists() for place in linked(page)}
+    assert answer in first | second
+
+
 def test_the_recipes_run(tmp_path: Path) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "recipes.md").read_text(encoding="utf-8"), re.DOTALL)
-    command = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    (program,) = programs(DOCS / "recipes.md")
+    lines = run(program, tmp_path, "-W", "error").stdout.splitlines()
     assert float(lines[1]) == pytest.approx(0.3)  # the swing on a slope hangs vertically
     assert lines[-1].startswith("8.25")  # the torque m g l sin(1 rad)
     assert {"swing.html", "swing.fmu", "swing"} <= {path.name for path in tmp_path.iterdir()}
