@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,8 @@ def test_what_a_program_started_ends_with_it(tmp_path: Path) -> None:
 
     def interrupted() -> None:
         with workers(1) as submit:
-            submit(run, ["sh", "-c", f"sleep 30 & echo $! > {file}.new; mv {file}.new {file}; wait"], None)
+            command = ["sh", "-c", f"sleep 30 & echo $! > {file}.new; mv {file}.new {file}; wait"]
+            submit(partial(run, command, None, group=True))
             while not file.exists():
                 time.sleep(0.01)
             raise KeyboardInterrupt

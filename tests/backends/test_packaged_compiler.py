@@ -13,8 +13,13 @@ from systems import example_names, initial, model_of
 import kanegen as kg
 from kanegen.backends.cython import packaged, toolchain
 from kanegen.backends.cython.cache import open_cache
+from kanegen.backends.cython.toolchain import KERNEL_FLAGS, CompilerOptions, Toolchain
 from kanegen.cli import main
+from kanegen.codegen.lanes import BATCH_FILE, batch_sources
+from kanegen.codegen.sources import runtime_headers, wrapper_files
 from kanegen.errors import BuildError
+from kanegen.pipeline import sources_of
+from kanegen.writing import write_files
 
 FEW = ("rolling_disk", "bouncing_ball", "dc_motor_arm", "sampled_pid")
 """Constraints, contacts, states and sampled inputs."""
@@ -47,10 +52,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return log
 
 
-def compiled(folder: Path) -> None:
-    """Compile an empty file with the compiler that is found."""
-    (folder / "a.c").touch()
-    toolchain.compile_object(toolchain.find_toolchain(), (), folder / "a.c", folder / "a.o", ())
+def linked(folder: Path) -> None:
+    """Link a library with the compiler that is found."""
+    toolchain.link(toolchain.find_toolchain(), CompilerOptions(), [], folder / "library.so")
 
 
 def test_it_is_taken_where_there_is_no_other(package: Path, tmp_path: Path) -> None:
@@ -67,15 +71,15 @@ def test_it_prepares_itself_once_in_the_cache(package: Path, tmp_path: Path, mon
     named = []
     activity = packaged.activity
     monkeypatch.setattr(packaged, "activity", lambda text, **options: named.append(text) or activity(text, **options))
-    compiled(tmp_path)
-    compiled(tmp_path)
+    linked(tmp_path)
+    linked(tmp_path)
     assert named == [packaged.PREPARING]
     kept = tmp_path / "cache" / "compiler"
     assert set(package.read_text(encoding="utf-8").split()) == {str(kept)}
     (kept / "library").write_bytes(bytes(1000))
     assert open_cache().clear() >= 1000
     assert not kept.exists()
-    compiled(tmp_path)
+    linked(tmp_path)
     assert len(named) == 2
 
 
@@ -167,3 +171,21 @@ def test_lanes_agree(zig: str, monkeypatch: pytest.MonkeyPatch) -> None:
     usual, solver = (s.rhs_batch(0.0, q, u) for s in pair("slider_crank", zig, monkeypatch))
     for values, expected in zip(solver[:2], usual[:2], strict=True):
         np.testing.assert_allclose(values, expected, rtol=ROUNDING, atol=ROUNDING)
+
+
+@pytest.mark.target
+@pytest.mark.parametrize("system", ["x86_64-windows-gnu", "aarch64-macos", "aarch64-linux-gnu"])
+def test_the_c_code_compiles_for_other_systems(system: str, zig: str, tmp_path: Path) -> None:
+    """A kernel, its batches, and the parts of the Python module in C, with the flags that they have there."""
+    sources, options = sources_of(model_of("bouncing_ball")), CompilerOptions()
+    batch = batch_sources(sources, "rhs")
+    write_files({**runtime_headers(), **wrapper_files(), **sources.files, **batch}, tmp_path)
+    target = Toolchain((*zig.split(), "-target", system), "another system")
+    for file, flags in {
+        sources.kernel: (*KERNEL_FLAGS, "-fvisibility=default"),
+        BATCH_FILE: options.lanes,
+        "module_steppers.c": options.steppers,
+        "module_runtime.c": options.runtime,
+    }.items():
+        chosen = [flag for flag in (*options.common, *flags) if flag != "-march=native"]
+        toolchain.compile_object(target, chosen, tmp_path / file, tmp_path / f"{file}.o", [str(tmp_path)])

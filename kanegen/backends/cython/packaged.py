@@ -83,5 +83,10 @@ def prepare(command: Sequence[str], stamp: str) -> None:
             source = Path(name, "probe.c")
             source.write_text(_PROBE, encoding="utf-8")
             with activity(PREPARING, delay=0.0):
-                run((*command, "-shared", "-fPIC", str(source), "-o", "probe.so", "-lm"), Path(name), variables)
+                run(
+                    (*command, "-shared", "-fPIC", str(source), "-o", "probe.so", "-lm"),
+                    Path(name),
+                    variables,
+                    group=True,
+                )
         done.touch()

@@ -72,16 +72,22 @@ def workers(count: int) -> Iterator[Submit]:
 
 
 def run(
-    command: Sequence[str], folder: Path | None, environment: Mapping[str, str] | None = None, about: str = ""
+    command: Sequence[str],
+    folder: Path | None,
+    environment: Mapping[str, str] | None = None,
+    *,
+    group: bool = False,
+    about: str = "",
 ) -> str:
     """Run a tool in ``folder`` and return its output. Raises `BuildError` (command, stderr) if it fails.
 
-    ``environment``: variables beside those of this process. ``about``: what the error says about the tool.
+    ``environment``: variables beside those of this process. ``group``: whether the tool leaves running what it has
+    started when it is ended, which is then ended with it. ``about``: what the error says about the tool.
     """
     options: dict[str, Any] = {"cwd": folder, "text": True, "errors": "replace"}
     options["env"] = {**os.environ, **environment} if environment else None
-    if not WINDOWS:
-        options["process_group"] = 0  # a signal to the group reaches what the tool has started, too
+    if group and not WINDOWS:
+        options["process_group"] = 0
     try:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
     except OSError as error:
@@ -134,6 +140,9 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _send(process: subprocess.Popen[str], number: int) -> None:
-    """Send a signal to the group of a program that has not been waited for."""
+    """Send a signal to a program, and to its group if it has one of its own."""
     with suppress(ProcessLookupError):
-        os.killpg(process.pid, number)
+        if os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)

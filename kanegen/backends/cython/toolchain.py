@@ -185,7 +185,7 @@ def is_gcc(version: str) -> bool:
 def _run(toolchain: Toolchain, command: Sequence[str], folder: Path | None) -> str:
     """Run the compiler and return its output. Raises `BuildError`, which says why this compiler was taken."""
     with packaged.environment() if toolchain.is_packaged else nullcontext() as environment:
-        return run(command, folder, environment, about=toolchain.chosen)
+        return run(command, folder, environment, group=toolchain.is_packaged, about=toolchain.chosen)
 
 
 def cpu_identity() -> str:
@@ -224,6 +224,8 @@ def compile_object(
 
 def link(toolchain: Toolchain, options: CompilerOptions, parts: Sequence[str], target: Path) -> None:
     """Link objects (and C files, which are compiled) to a loadable library. Raises `BuildError`."""
+    if toolchain.is_packaged:
+        packaged.prepare(toolchain.command, toolchain.stamp)
     make(toolchain, link_command(toolchain, options, parts, str(target)), target)
 
 
@@ -237,8 +239,6 @@ def link_command(toolchain: Toolchain, options: CompilerOptions, parts: Sequence
 
 def make(toolchain: Toolchain, command: Sequence[str], target: Path) -> None:
     """Run a compiler in the folder of ``target``, the file that it writes. Raises `BuildError` if there is no file."""
-    if toolchain.is_packaged:
-        packaged.prepare(toolchain.command, toolchain.stamp)
     output = _run(toolchain, command, target.parent)
     if not target.is_file():
         raise BuildError(
