@@ -86,6 +86,7 @@ def build(file: ModelFile, **options: Any) -> None:
 @click.option(
     "--iterations", type=int, default=ITERATIONS, show_default=True, help="For the contact impulses of a step."
 )
+@click.option("--target-triple", help="Compile for another system, such as aarch64-linux-musl, with Zig.")
 @click.option("--single-header", is_flag=True, help="Write one file, NAME.h.")
 @click.option(
     "--programs",

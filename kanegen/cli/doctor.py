@@ -20,17 +20,18 @@ from rich.console import Console
 from rich.table import Table
 
 from kanegen._version import __version__
+from kanegen.backends.cython import packaged
 from kanegen.backends.cython.cache import open_cache
-from kanegen.backends.cython.processes import run
+from kanegen.backends.cython.eviction import folder_size
 from kanegen.backends.cython.toolchain import (
     CompilerOptions,
     Toolchain,
     compile_object,
     compiler_version,
     find_toolchain,
-    link_command,
+    link,
 )
-from kanegen.backends.cython.wrapper import has_installed_wrapper
+from kanegen.backends.cython.wrapper import installed_wrapper
 from kanegen.cli.arguments import print_line
 from kanegen.cli.build import size_text
 from kanegen.errors import BuildError
@@ -40,8 +41,11 @@ PYTHON_HEADERS = (
     "contain them)"
 )
 
-PROBE = "#include <math.h>\n#include <Python.h>\ndouble kanegen_probe(double x) { return sin(x); }\n"
-"""A C file that compiles where every model does: with the mathematical library and the headers of Python."""
+PROBE = "#include <math.h>\ndouble kanegen_probe(double x) { return sin(x); }\n"
+"""A C file that compiles where every model does: with the mathematical library."""
+
+PROBE_OF_MODULE = "#include <Python.h>\n"
+"""What the Python module needs besides, where it is compiled on this machine."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,7 @@ def doctor() -> None:
 
 
 USES: Final = {
+    "compiler": "a C compiler as a Python package",
     "plot": "plots",
     "view": "animations",
     "report": "reports",
@@ -144,20 +149,30 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def compiler() -> Iterator[Finding]:
     """The C compiler, the headers of Python, and whether a shared library can be made with both."""
-    header = Path(sysconfig.get_paths()["include"]) / "Python.h"
-    has_headers = header.is_file()
-    yield Finding(
-        "headers of Python", str(header.parent), "" if has_headers else f"{header} is missing: {PYTHON_HEADERS}"
-    )
+    headers = _headers()
+    yield headers
     try:
         toolchain = find_toolchain()
         version = compiler_version(toolchain).splitlines()
     except BuildError as error:
         yield Finding("C compiler", "none", str(error))
         return
-    yield Finding("C compiler", f"{' '.join(toolchain.command)}: {version[0] if version else 'no version'}")
-    if has_headers:
+    command = f"{' '.join(toolchain.command)}: {version[0] if version else 'no version'}"
+    yield Finding("C compiler", f"{command}; {toolchain.chosen}")
+    if not headers.advice:
         yield _probe(toolchain)
+    if toolchain.is_packaged:
+        yield from _packaged()
+
+
+def _headers() -> Finding:
+    """The headers of Python, which only the compilation of the Python module needs."""
+    header = Path(sysconfig.get_paths()["include"]) / "Python.h"
+    if header.is_file():
+        return Finding("headers of Python", str(header.parent))
+    if installed_wrapper() is not None:
+        return Finding("headers of Python", "none; not needed, because the Python module is compiled")
+    return Finding("headers of Python", str(header.parent), f"{header} is missing: {PYTHON_HEADERS}")
 
 
 def _probe(toolchain: Toolchain) -> Finding:
@@ -166,14 +181,24 @@ def _probe(toolchain: Toolchain) -> Finding:
     flags = (*options.common, *options.kernel)
     with tempfile.TemporaryDirectory(prefix="kanegen-doctor-") as name:
         folder = Path(name)
-        (folder / "probe.c").write_text(PROBE, encoding="utf-8")
+        text = PROBE if installed_wrapper() is not None else PROBE_OF_MODULE + PROBE
+        (folder / "probe.c").write_text(text, encoding="utf-8")
         try:
             headers = [sysconfig.get_paths()["include"], sysconfig.get_paths()["platinclude"]]
             compile_object(toolchain, flags, folder / "probe.c", folder / "probe.o", headers)
-            run(link_command(toolchain, options, [str(folder / "probe.o")], str(folder / "probe.so")), folder)
+            link(toolchain, options, [str(folder / "probe.o")], folder / "probe.so")
         except BuildError as error:
             return Finding("compiling and linking", "fails", str(error))
     return Finding("compiling and linking", " ".join(flags))
+
+
+def _packaged() -> Iterator[Finding]:
+    """What the compiler of the package ziglang takes on the disk, and how it is removed."""
+    program, kept = packaged.find_program(), packaged.folder()
+    if program is not None:
+        size = size_text(folder_size(program.resolve().parent))
+        yield Finding(f"package {packaged.PACKAGE}", f"{size}; pip uninstall {packaged.PACKAGE} removes it")
+    yield Finding("its prepared library", f"{kept}: {size_text(folder_size(kept))}; kanegen cache clear removes it")
 
 
 def cache() -> Iterator[Finding]:
@@ -191,7 +216,7 @@ def cache() -> Iterator[Finding]:
     free = shutil.disk_usage(folder.root).free
     advice = "less than 50 MB: free disk space, or set KANEGEN_CACHE_DIR to a folder elsewhere" if free < 5e7 else ""
     yield Finding("free disk space", size_text(free), advice)
-    if has_installed_wrapper():
+    if installed_wrapper() is not None:
         state = "compiled at the installation"
     elif any(entry.kind == "wrappers" for entry in entries):
         state = "compiled on this machine"

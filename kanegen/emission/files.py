@@ -116,6 +116,7 @@ class ProjectFiles:
             "headers": [f"{self.stem}.h", f"{self.stem}_table.h", *self._runtime_includes()],
             "runtime_folder": RUNTIME,
             "programs": self.programs,
+            "target_triple": self.options.target_triple,
             "is_float": self.options.is_float,
             "words": equations_in_words(self.generated.description),
             "context_bytes": self.context_bytes,

@@ -6,7 +6,7 @@ import difflib
 import keyword
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kanegen.codegen.methods.table import ADAPTIVE
@@ -26,6 +26,8 @@ ITERATIONS: Final = 50
 MOST_ITERATIONS: Final = 1000
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+_TRIPLE = re.compile(r"[a-z0-9_]+-[a-z0-9_.]+(-[a-z0-9_.]+)?")
 
 _STANDARD_HEADER = re.compile(
     "assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|"
@@ -57,6 +59,8 @@ class EmitOptions:
         Whether one file holds everything.
     programs
         Keys of :data:`.PROGRAMS`; None: all that the project can have.
+    target_triple
+        The system for which the makefile compiles, with Zig; None: with the compiler of the machine on which it runs.
     """
 
     name: str
@@ -67,6 +71,7 @@ class EmitOptions:
     iterations: int = ITERATIONS
     single_header: bool = False
     programs: tuple[str, ...] | None = DEFAULT
+    target_triple: str | None = field(default=None, repr=False)  # no part of the code, which the text identifies
 
     @classmethod
     def of(cls, model_name: str, name: Any = None, programs: Any = DEFAULT, **options: Any) -> EmitOptions:
@@ -88,6 +93,7 @@ class EmitOptions:
             raise BuildError(f"single_header is {brief(result.single_header)}; expected True or False")
         if result.single_header and result.programs != DEFAULT:
             raise BuildError("programs are files of their own, and single_header=True writes one file: leave one out")
+        _require_triple(result.target_triple, result.single_header)
         return result
 
     @property
@@ -149,3 +155,15 @@ def _require_count(value: Any, what: str, least: int) -> None:
         return
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST_ITERATIONS:
         raise BuildError(f"{what} is {brief(value)}; expected a whole number from {least} to {MOST_ITERATIONS}")
+
+
+def _require_triple(triple: Any, single_header: bool) -> None:
+    if triple is None:
+        return
+    if not isinstance(triple, str) or not _TRIPLE.fullmatch(triple):
+        raise BuildError(
+            f"target_triple is {brief(triple)}; expected processor, system and library as Zig names them, such as "
+            "'aarch64-linux-musl', 'x86_64-windows-gnu' or 'aarch64-macos'"
+        )
+    if single_header:
+        raise BuildError("target_triple is what the makefile compiles for, and single_header=True writes none")

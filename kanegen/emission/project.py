@@ -43,6 +43,7 @@ def emit(
     iterations: int = ITERATIONS,
     single_header: bool = False,
     programs: str | Sequence[str] = DEFAULT,
+    target_triple: str | None = None,
 ) -> Path:
     """Write a standalone project into ``directory``: the model in C99 with a typed interface, and what goes with it.
 
@@ -80,6 +81,9 @@ def emit(
         What the project contains besides the model, keys of :data:`kanegen.emission.programs.PROGRAMS`: ``"example"``,
         ``"selftest"``, ``"realtime"``, ``"bench"`` and ``"python"``, a package that ``pip install DIRECTORY`` builds;
         ``"all"`` for every one that the project can have.
+    target_triple
+        Processor, system and C library for which the makefile compiles, such as ``"aarch64-linux-musl"``, with the
+        compiler of the Python package ziglang; None: for the machine on which it runs, with its compiler.
 
     Returns
     -------
@@ -108,6 +112,7 @@ def emit(
         iterations=iterations,
         single_header=single_header,
         programs=programs,
+        target_triple=target_triple,
     )
     files = project_files(model, options, form, functions, {} if values is None else values, stabilization)
     return write_folder(files, folder, f"{options.name}.h")

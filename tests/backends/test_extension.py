@@ -62,7 +62,7 @@ def test_every_part_of_the_key_counts() -> None:
         job.key("a", "b"),
         job.key("ab", ""),
         job_for(CompilerOptions(kernel=("-O2", "-march=native")), cache).key("a", "b"),
-        Job(cache, find_toolchain(), options, (*job.machine[:-1], "other CPU")).key("a", "b"),
+        Job(cache, find_toolchain(), options, (*job.machine[:-1], "other CPU"), job.gcc).key("a", "b"),
     }
     assert len(keys) == 4
     comment = Sources(sources.name, sources.digest, {**sources.files, "notes.txt": "changed"})

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,35 @@ def test_threads_end_with_the_main_thread() -> None:
         interrupted()
     assert time.monotonic() - start < 5.0
     assert all(isinstance(future.exception(), KeyboardInterrupt) for future in futures)
+
+
+def test_what_a_program_started_ends_with_it(tmp_path: Path) -> None:
+    """Zig does not end the clang that it started."""
+    file = tmp_path / "pid"
+
+    def interrupted() -> None:
+        with workers(1) as submit:
+            command = ["sh", "-c", f"sleep 30 & echo $! > {file}.new; mv {file}.new {file}; wait"]
+            submit(partial(run, command, None, group=True))
+            while not file.exists():
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    deadline = time.monotonic() + 5.0
+    while is_running(int(file.read_text())) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_running(int(file.read_text()))
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process exists; one that has ended and was not waited for does not run."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
 
 
 @pytest.mark.usefixtures("interruptible")

@@ -13,8 +13,10 @@ from kanegen.backends.cython.processes import processors, run
 from kanegen.backends.cython.toolchain import (
     CompilerOptions,
     compile_object,
+    compiler_version,
     cpu_identity,
     find_toolchain,
+    is_gcc,
     link_command,
 )
 from kanegen.errors import BuildError
@@ -46,6 +48,7 @@ def test_a_wrong_cc_is_an_error_not_a_reason_to_take_another() -> None:
 
 def test_no_compiler_tells_what_was_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain_module.sysconfig, "get_config_var", lambda name: "icc -pthread")
+    monkeypatch.setattr(toolchain_module.packaged, "find_program", lambda: None)
     with raises(BuildError, "icc", "cc", "gcc", "clang", "PATH=", "apt install gcc"):
         find_toolchain({"PATH": str(tmp_path)})
 
@@ -64,6 +67,27 @@ def test_an_updated_compiler_has_another_stamp(tmp_path: Path) -> None:
     before = find_toolchain({"CC": "cc", "PATH": str(tmp_path)})
     program(tmp_path, "cc", "exit 1")
     assert find_toolchain({"CC": "cc", "PATH": str(tmp_path)}).stamp != before.stamp
+
+
+def test_a_program_that_is_no_compiler_is_named_with_the_variable(tmp_path: Path) -> None:
+    """CC=python, CC=cl, or a compiler without its libraries: the message says where the choice comes from."""
+    source = tmp_path / "model.c"
+    source.write_text("int x;\n", encoding="utf-8")
+    command = str(program(tmp_path, "foreign", "echo unrecognized option >&2; exit 2"))
+    toolchain = find_toolchain({"CC": command, "PATH": ""})
+    with raises(BuildError, "foreign", "2", "CC", repr(command), "unrecognized option"):
+        compile_object(toolchain, ("-O2",), source, tmp_path / "model.o", ())
+    with raises(BuildError, "foreign", "CC", repr(command)):
+        compiler_version(toolchain)
+
+
+def test_passes_of_gcc_are_not_named_to_others() -> None:
+    """Clang refuses flags of passes that it does not have, so that no large model could be compiled with it."""
+    options = CompilerOptions(kernel=("-O3", "-g0"))
+    assert options.of_long_kernels(gcc=False) == ("-O2", "-g0")
+    assert "-fno-tree-pre" in options.of_long_kernels(gcc=True)
+    assert is_gcc("cc (Debian 12.2.0-14) 12.2.0\nCopyright (C) 2022 Free Software Foundation, Inc.")
+    assert not is_gcc("Apple clang version 16.0.0 (clang-1600.0.26.6)\nTarget: arm64-apple-darwin24.1.0")
 
 
 def test_a_compiler_that_writes_nothing_is_blamed(tmp_path: Path) -> None:

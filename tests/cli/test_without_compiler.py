@@ -1,4 +1,4 @@
-"""The command line on a machine without a C compiler: an empty PATH, an empty cache."""
+"""The command line on a machine without a C compiler: an empty PATH, an empty cache, no compiler as a package."""
 
 from __future__ import annotations
 
@@ -36,6 +36,11 @@ def model():
 def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key not in ("CC", "PATH")}
     environment |= {"PATH": "", "KANEGEN_CACHE_DIR": str(folder / "cache")}
+    # A package of this name without a compiler hides the one that may be installed.
+    (folder / "site" / "ziglang").mkdir(parents=True, exist_ok=True)
+    (folder / "site" / "ziglang" / "__init__.py").touch()
+    paths = [str(folder / "site"), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     return subprocess.run(
         [sys.executable, "-c", "from kanegen.cli import main; main()", *arguments],
         cwd=folder,
@@ -57,7 +62,7 @@ def file(tmp_path: Path) -> Path:
 def test_a_missing_compiler_names_the_interpreted_back_end(file: Path) -> None:
     done = command(file.parent, "run", str(file))
     assert done.returncode != 0
-    says(done.stderr, "compiler", "--backend interpreted")
+    says(done.stderr, "compiler", 'pip install "kanegen[compiler]"', "--backend interpreted")
 
 
 def test_run_and_build_without_a_compiler(file: Path) -> None:

@@ -68,9 +68,8 @@ def test_wheel_holds_every_package_and_template(wheel: Path) -> None:
 def test_wheel_holds_the_compiled_python_module(wheel: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path)
     assert not wheel.name.endswith("-any.whl")
-    assert probe(tmp_path, "from kanegen.backends.cython import wrapper; print(wrapper.installed_name())") == [
-        path.name for path in (tmp_path / "kanegen" / "backends" / "cython").glob("module_*")
-    ]
+    names = probe(tmp_path, "from kanegen.backends.cython import wrapper; print(*wrapper.installed_names())")
+    assert set(names) == {path.name for path in (tmp_path / "kanegen" / "backends" / "cython").glob("module_*")}
 
 
 def test_templates_from_a_wheel(wheel: Path, tmp_path: Path) -> None:

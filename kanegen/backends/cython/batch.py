@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kanegen.backends.cython.cache import open_cache
 from kanegen.backends.cython.job import job_for
-from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, cpu_identity, link_command, make
+from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, cpu_identity, link
 from kanegen.backends.protocol import BatchPlan, Evaluator
 from kanegen.codegen.lanes import BATCH_FILE, batch_sources
 from kanegen.codegen.sources import Sources, files_digest
@@ -77,7 +77,7 @@ def lane_library(options: CompilerOptions, files: dict[str, str], main: str, tit
         with activity(f"compiling {title}"):
             flags = (*options.common, *options.lanes)
             compile_object(job.toolchain, flags, work / main, work / _OBJECT, [str(work)])
-            make(link_command(job.toolchain, options, [str(work / _OBJECT)], str(work / _LIBRARY)), work / _LIBRARY)
+            link(job.toolchain, options, [str(work / _OBJECT)], work / _LIBRARY)
         for file in [_OBJECT, *(file for file in files if file != main)]:
             (work / file).unlink()
 

@@ -29,6 +29,8 @@ KINDS = ("sources", "wrappers", "extensions")
 LOCKS = "locks"
 COMPILERS_NOTE, GENERATOR_NOTE = "compilers.json", "generator.json"
 MANIFEST = "manifest.json"
+COMPILER = "compiler"
+"""The folder of the compiler of the Python package ziglang (packaged.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,8 @@ class Cache:
     def clear(self) -> int:
         """Remove everything that kanegen keeps in the folder; returns the freed bytes. Waits for running builds.
 
-        These are all entries, the remains of killed builds, locks and notes; other files in the folder stay. Loaded
+        These are all entries, the remains of killed builds, locks, notes and what the compiler of the package ziglang
+        keeps; other files in the folder stay. Loaded
         extensions keep working on Unix. Raises `BuildError` if something cannot be removed.
         """
         freed = 0
@@ -201,7 +204,7 @@ class Cache:
                     if os.path.lexists(folder):
                         raise PermissionError(f"{folder} cannot be removed")
             notes = (self.root / COMPILERS_NOTE, self.root / GENERATOR_NOTE)
-            for note in (*notes, *self.root.glob(UNFINISHED)):
+            for note in (*notes, self.root / COMPILER, *self.root.glob(UNFINISHED)):
                 freed += folder_size(note)
                 _remove(note)
             remove_free_locks(self.root / LOCKS)

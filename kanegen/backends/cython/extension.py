@@ -19,7 +19,7 @@ from kanegen.backends.cython.cache import MANIFEST, open_cache
 from kanegen.backends.cython.generator import known_texts
 from kanegen.backends.cython.job import Job, job_for
 from kanegen.backends.cython.processes import processors, workers
-from kanegen.backends.cython.toolchain import CompilerOptions, link_command, make
+from kanegen.backends.cython.toolchain import CompilerOptions, link
 from kanegen.backends.cython.wrapper import MODULE, MODULE_FILE, wrapper_file
 from kanegen.backends.garbage import without_collections
 from kanegen.backends.parts import remember, request_of
@@ -234,7 +234,7 @@ def _compile(job: Job, sources: Sources, work: Path, wrapper: Future[Path] | Non
         # The Python module, if it is not there, is compiled in other processes at the same time as the kernel.
         pending = wrapper or submit(wrapper_file, job, sources.files)
         objects = compile_kernel(job, sources, work, submit)
-        make(link_command(job.toolchain, job.options, list(map(str, objects)), str(library)), library)
+        link(job.toolchain, job.options, list(map(str, objects)), library)
         shutil.copyfile(pending.result(), work / MODULE_FILE)
     for file in objects:
         file.unlink()

@@ -15,18 +15,23 @@ from kanegen.backends.cython.toolchain import (
     compiler_version,
     cpu_identity,
     find_toolchain,
+    is_gcc,
 )
 from kanegen.codegen.sources import text_digest
 
 
 @dataclass(frozen=True)
 class Job:
-    """The environment of one build; ``machine`` (versions, compiler, interpreter, CPU) is part of every key."""
+    """The environment of one build; ``machine`` (versions, compiler, interpreter, CPU) is part of every key.
+
+    ``gcc``: whether the compiler is GCC.
+    """
 
     cache: Cache
     toolchain: Toolchain
     options: CompilerOptions
     machine: tuple[str, ...]
+    gcc: bool
 
     def key(self, *parts: str) -> str:
         return text_digest((*self.machine, repr(self.options), *parts))
@@ -35,17 +40,18 @@ class Job:
 def job_for(options: CompilerOptions, cache: Cache) -> Job:
     """The environment of a build with these options, which is part of its key. Raises `BuildError`."""
     toolchain = find_toolchain()
+    version = _compiler_version(toolchain, cache)
     machine = (
         __version__,
         toolchain.stamp,
-        _compiler_version(toolchain, cache),
+        version,
         " ".join(toolchain.command),
         str(sysconfig.get_config_var("SOABI")),
         sysconfig.get_platform(),
         np.__version__,
         cpu_identity() if options.depends_on_cpu else "",
     )
-    return Job(cache, toolchain, options, machine)
+    return Job(cache, toolchain, options, machine, is_gcc(version))
 
 
 def _compiler_version(toolchain: Toolchain, cache: Cache) -> str:

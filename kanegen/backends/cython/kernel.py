@@ -17,7 +17,7 @@ from kanegen.writing import write_files
 def compile_kernel(job: Job, sources: Sources, work: Path, submit: Submit) -> list[Path]:
     """Compile the kernel, which is in the folder ``work``; returns the object files there. Raises `BuildError`."""
     divided, files = _pieces(sources), [work / sources.kernel]
-    optimized = job.options.of_long_kernels if divided.has_long_functions else job.options.kernel
+    optimized = job.options.of_long_kernels(gcc=job.gcc) if divided.has_long_functions else job.options.kernel
     flags = (*job.options.common, *optimized, "-fvisibility=default")
     if divided.texts:
         files = [work / f"piece_{k}.c" for k in range(len(divided.texts))]

@@ -19,9 +19,9 @@ def is_private(path: Path) -> bool:
     Raises `OSError` if it does not exist. On systems without POSIX modes the folder of the user protects the cache.
     """
     status = os.lstat(path)
-    if not _POSIX:
-        return True
-    return status.st_uid == os.getuid() and not status.st_mode & OTHERS_WRITE and not stat.S_ISLNK(status.st_mode)
+    if stat.S_ISLNK(status.st_mode):
+        return False
+    return not _POSIX or (status.st_uid == os.getuid() and not status.st_mode & OTHERS_WRITE)
 
 
 def is_private_below(folder: Path, path: str) -> bool:
@@ -51,5 +51,5 @@ def require_private(folder: Path) -> None:
 def make_private(path: Path) -> None:
     """Withdraw the permission of others to write to a file or folder, which a umask of 002 or less gives."""
     mode = path.stat().st_mode
-    if mode & OTHERS_WRITE:
+    if _POSIX and mode & OTHERS_WRITE:
         path.chmod(stat.S_IMODE(mode) & ~OTHERS_WRITE)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from pathlib import Path
 from threading import Event
@@ -24,8 +24,11 @@ POLL: Final = 0.02
 PATIENCE: Final = 0.05
 """Seconds in which a program that is asked to end may remove its temporary files."""
 
-_INTERRUPTED = (-signal.SIGINT, 128 + signal.SIGINT)
-"""Exit statuses of programs and shells that Ctrl-C ended: a terminal sends the signal to them too."""
+_INTERRUPTED = (-signal.SIGINT, 128 + signal.SIGINT, 0xC000013A)
+"""Exit statuses of programs and shells that Ctrl-C ended, the last one on Windows: terminals send the signal to them
+too."""
+
+WINDOWS: Final = os.name == "nt"
 
 _stop: ContextVar[Event | None] = ContextVar("_stop", default=None)
 """Set when the build to which the present thread belongs was interrupted."""
@@ -68,9 +71,23 @@ def workers(count: int) -> Iterator[Submit]:
             raise
 
 
-def run(command: Sequence[str], folder: Path | None) -> str:
-    """Run a tool in ``folder`` and return its output. Raises `BuildError` (command, stderr) if it fails."""
+def run(
+    command: Sequence[str],
+    folder: Path | None,
+    environment: Mapping[str, str] | None = None,
+    *,
+    group: bool = False,
+    about: str = "",
+) -> str:
+    """Run a tool in ``folder`` and return its output. Raises `BuildError` (command, stderr) if it fails.
+
+    ``environment``: variables beside those of this process. ``group``: whether the tool leaves running what it has
+    started when it is ended, which is then ended with it. ``about``: what the error says about the tool.
+    """
     options: dict[str, Any] = {"cwd": folder, "text": True, "errors": "replace"}
+    options["env"] = {**os.environ, **environment} if environment else None
+    if group and not WINDOWS:
+        options["process_group"] = 0
     try:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
     except OSError as error:
@@ -86,7 +103,10 @@ def run(command: Sequence[str], folder: Path | None) -> str:
         if code in _INTERRUPTED or (stop is not None and stop.wait(PATIENCE)):
             raise KeyboardInterrupt
         how = f"was killed by signal {-code}" if code < 0 else f"failed ({code})"
-        raise BuildError(f"{Path(command[0]).name} {how}", command=command, stderr=errors + output, folder=folder)
+        reason = f" ({about})" if about else ""
+        raise BuildError(
+            f"{Path(command[0]).name} {how}{reason}", command=command, stderr=errors + output, folder=folder
+        )
     return output
 
 
@@ -102,10 +122,27 @@ def _communicate(process: subprocess.Popen[str], stop: Event | None) -> tuple[st
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End a program that is still running. A compiler that is asked to end removes its temporary files first."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
+    """End a program that is still running, with those that it started.
+
+    A compiler that is asked to end removes its temporary files first.
+    """
+    if process.poll() is not None:
+        return
+    if WINDOWS:
+        command = ["taskkill", "/T", "/F", "/PID", str(process.pid)]
+        subprocess.run(command, capture_output=True, check=False)
+        return
+    _send(process, signal.SIGTERM)
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        _send(process, signal.SIGKILL)
+
+
+def _send(process: subprocess.Popen[str], number: int) -> None:
+    """Send a signal to a program, and to its group if it has one of its own."""
+    with suppress(ProcessLookupError):
+        if os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)

@@ -9,13 +9,15 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
-from kanegen.backends.cython.processes import run
+from kanegen.backends.cython import packaged
+from kanegen.backends.cython.processes import WINDOWS, run
 from kanegen.errors import BuildError, brief
 
 COMPILER_NAMES = ("cc", "gcc", "clang")
@@ -27,13 +29,15 @@ _FEW_PASSES = (
 """Flags without optimizations that gain nothing in straight-line code whose subexpressions are shared already."""
 
 _INSTALL_ADVICE = (
-    "Install one (Debian and Ubuntu: apt install gcc libc6-dev; Fedora: dnf install gcc; macOS: xcode-select "
-    "--install; conda: conda install c-compiler), or set the environment variable CC to the one to use. Models without "
-    'contacts and events also run without a compiler, slowly: kg.build(model, backend="interpreted"), and '
-    "--backend interpreted for kanegen build, run, report and verify (not for bench and fmu)."
+    'Run: pip install "kanegen[compiler]"\n'
+    "It installs a C compiler as a Python package, which is used where there is no other. Or install one for all "
+    "programs (Debian and Ubuntu: apt install gcc libc6-dev; Fedora: dnf install gcc; macOS: xcode-select --install; "
+    "conda: conda install c-compiler), or set the environment variable CC to the one to use. Models without contacts "
+    'and events also run without a compiler, slowly: kg.build(model, backend="interpreted"), and --backend interpreted '
+    "for kanegen build, run, report and verify (not for bench and fmu)."
 )
 
-KERNEL_FLAGS: Final = ("-std=c99", "-O3", "-march=native", "-fno-tree-slp-vectorize")
+KERNEL_FLAGS: Final = ("-std=c99", "-O3", "-march=native", "-ffp-contract=off", "-fno-tree-slp-vectorize")
 
 
 def _kernel_flags() -> tuple[str, ...]:
@@ -79,14 +83,14 @@ class CompilerOptions:
                     "detected; use -fno-math-errno, -ffp-contract=fast or -fno-trapping-math instead"
                 )
 
-    @property
-    def of_long_kernels(self) -> tuple[str, ...]:
-        """Flags for kernels with functions of thousands of lines.
+    def of_long_kernels(self, *, gcc: bool) -> tuple[str, ...]:
+        """Flags for kernels with functions of thousands of lines; ``gcc``: whether the compiler is GCC.
 
         Measured with gcc 12 on a chain of 100 spatial links: 0.42 of the time to compile with -O3, for evaluations that
-        take 1.02 times as long. With -O1 it is 0.48 of the time, for evaluations that take 1.15 times as long.
+        take 1.02 times as long. With -O1 it is 0.48 of the time, for evaluations that take 1.15 times as long. Clang
+        refuses names of passes that it does not have.
         """
-        return (*("-O2" if flag == "-O3" else flag for flag in self.kernel), *_FEW_PASSES)
+        return (*("-O2" if flag == "-O3" else flag for flag in self.kernel), *(_FEW_PASSES if gcc else ()))
 
     @property
     def depends_on_cpu(self) -> bool:
@@ -97,54 +101,91 @@ class CompilerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A C compiler: the command (absolute path, then fixed arguments), and a stamp that identifies its file."""
+    """A C compiler: the command (absolute path, then fixed arguments), and a stamp that identifies its file.
+
+    ``chosen``: why it was taken, which is part of messages about it.
+    """
 
     command: tuple[str, ...]
     stamp: str
+    chosen: str = ""
+
+    @property
+    def is_packaged(self) -> bool:
+        """Whether it is the compiler of the Python package ziglang, whatever command starts it."""
+        return packaged.is_zig(self.command)
 
 
 def find_toolchain(environment: Mapping[str, str] | None = None) -> Toolchain:
-    """The compiler of ``CC``, else the one Python was built with, else ``cc``, ``gcc`` or ``clang``.
+    """The compiler of ``CC``, else the one Python was built with, else ``cc``, ``gcc``, ``clang`` or that of ziglang.
 
     Raises `BuildError` if there is none, and if ``CC`` cannot be run, even where another compiler exists.
     """
     variables = os.environ if environment is None else environment
-    search_path = variables.get("PATH")
-    if variables.get("CC", "").strip():
-        toolchain = _toolchain(variables["CC"], search_path)
+    search_path, named = variables.get("PATH"), variables.get("CC", "")
+    if named.strip():
+        toolchain = _toolchain(named, search_path, f"the environment variable CC is {named!r}")
         if toolchain is None:
             raise BuildError(
-                f"the environment variable CC is {variables['CC']!r}, which is not a program that can be run. "
-                + _INSTALL_ADVICE
+                f"the environment variable CC is {named!r}, which is not a program that can be run. Unset it, or "
+                "correct it. " + _INSTALL_ADVICE
             )
         return toolchain
     candidates = [sysconfig.get_config_var("CC") or "", *COMPILER_NAMES]
     for candidate in candidates:
-        toolchain = _toolchain(candidate, search_path)
+        toolchain = _toolchain(candidate, search_path, f"{candidate!r} was found on the PATH")
         if toolchain is not None:
             return toolchain
+    program = packaged.find_program()
+    if program is not None:
+        return Toolchain((str(program), *packaged.ARGUMENTS), _stamp(program), "no other compiler was found")
     looked_for = ", ".join(dict.fromkeys(c.split()[0] for c in candidates if c.split()))
-    raise BuildError(f"no C compiler: looked for {looked_for} on PATH={search_path!r}. " + _INSTALL_ADVICE)
+    raise BuildError(
+        f"no C compiler: looked for {looked_for} on PATH={search_path!r}, and for the Python package "
+        f"{packaged.PACKAGE}. " + _INSTALL_ADVICE
+    )
 
 
-def _toolchain(command: str, search_path: str | None) -> Toolchain | None:
+def _toolchain(command: str, search_path: str | None, chosen: str) -> Toolchain | None:
     try:
-        words = shlex.split(command)
+        words = _words(command)
     except ValueError as error:  # a quotation mark without its counterpart
         raise BuildError(f"the command of the C compiler, CC={command!r}, cannot be read: {error}") from error
     path = shutil.which(words[0], path=search_path) if words else None
     if path is None:
         return None
     path = str(Path(path).absolute())
-    real = Path(path).resolve()
+    return Toolchain((path, *words[1:]), _stamp(Path(path)), chosen)
+
+
+def _words(command: str) -> list[str]:
+    """The words of a command. On Windows a backslash separates folders, and quotation marks enclose a path."""
+    if not WINDOWS:
+        return shlex.split(command)
+    return [word.strip("\"'") for word in shlex.split(command, posix=False)]
+
+
+def _stamp(path: Path) -> str:
+    """What changes when the compiler is updated: text of --version that is stored for a stamp remains valid."""
+    real = path.resolve()
     status = real.stat()
-    # An update of the compiler changes its file: text of --version that is stored for a stamp remains valid.
-    return Toolchain((path, *words[1:]), f"{path}:{real}:{status.st_mtime_ns}:{status.st_size}")
+    return f"{path}:{real}:{status.st_mtime_ns}:{status.st_size}"
 
 
 def compiler_version(toolchain: Toolchain) -> str:
     """The text that the compiler prints for ``--version``. Raises `BuildError`."""
-    return run((*toolchain.command, "--version"), folder=None).strip()
+    return _run(toolchain, (*toolchain.command, "--version"), folder=None).strip()
+
+
+def is_gcc(version: str) -> bool:
+    """Whether a compiler that prints this for ``--version`` is GCC."""
+    return "Free Software Foundation" in version
+
+
+def _run(toolchain: Toolchain, command: Sequence[str], folder: Path | None) -> str:
+    """Run the compiler and return its output. Raises `BuildError`, which says why this compiler was taken."""
+    with packaged.environment() if toolchain.is_packaged else nullcontext() as environment:
+        return run(command, folder, environment, group=toolchain.is_packaged, about=toolchain.chosen)
 
 
 def cpu_identity() -> str:
@@ -177,18 +218,28 @@ def compile_object(
 ) -> None:
     """Compile one C file to an object file. Raises `BuildError`."""
     folders = [f"-I{folder}" for folder in include]
-    make((*toolchain.command, *flags, *folders, "-c", str(source), "-o", str(target)), target)
+    flags = packaged.spelled(flags) if toolchain.is_packaged else flags
+    make(toolchain, (*toolchain.command, *flags, *folders, "-c", str(source), "-o", str(target)), target)
+
+
+def link(toolchain: Toolchain, options: CompilerOptions, parts: Sequence[str], target: Path) -> None:
+    """Link objects (and C files, which are compiled) to a loadable library. Raises `BuildError`."""
+    if toolchain.is_packaged:
+        packaged.prepare(toolchain.command, toolchain.stamp)
+    make(toolchain, link_command(toolchain, options, parts, str(target)), target)
 
 
 def link_command(toolchain: Toolchain, options: CompilerOptions, parts: Sequence[str], target: str) -> list[str]:
     """The command that links objects (and C files, which it compiles) to a loadable extension."""
-    shared = ("-bundle", "-undefined", "dynamic_lookup") if sys.platform == "darwin" else ("-shared",)
+    shared: tuple[str, ...] = ("-shared",)
+    if sys.platform == "darwin":
+        shared = ("-shared" if toolchain.is_packaged else "-bundle", "-undefined", "dynamic_lookup")
     return [*toolchain.command, *shared, *parts, "-o", target, *options.link, "-lm"]
 
 
-def make(command: Sequence[str], target: Path) -> None:
+def make(toolchain: Toolchain, command: Sequence[str], target: Path) -> None:
     """Run a compiler in the folder of ``target``, the file that it writes. Raises `BuildError` if there is no file."""
-    output = run(command, folder=target.parent)
+    output = _run(toolchain, command, target.parent)
     if not target.is_file():
         raise BuildError(
             f"{Path(command[0]).name} reported success but did not write {target.name}; set CC to a C compiler",

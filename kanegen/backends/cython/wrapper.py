@@ -1,8 +1,10 @@
 """The Python module of compiled models: the same for every model, compiled when kanegen is installed.
 
-The file has a digest of its sources and flags in its name, so that one that does not belong to the present sources (a
-checkout in which templates were changed, another version of Python) is not found. Then the module is compiled once on
-this machine, for its processor, and kept in the cache.
+On x86-64 an installation has two modules that differ in the instructions of the integrators: one for every processor,
+and one for those since 2013 to 2015, which is taken where it runs. A file has a digest of its sources and flags in its
+name, so that one that does not belong to the present sources (a checkout in which templates were changed, another
+version of Python) is not found. Then the module is compiled once on this machine, for its processor, and kept in the
+cache.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import sysconfig
 import tempfile
 from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -22,15 +24,14 @@ import numpy as np
 
 from kanegen._version import __version__
 from kanegen.backends.cython.job import Job
-from kanegen.backends.cython.processes import processors, run, workers
+from kanegen.backends.cython.processes import WINDOWS, processors, run, workers
 from kanegen.backends.cython.toolchain import (
     CompilerOptions,
     Toolchain,
     compile_object,
     cpu_features,
     find_toolchain,
-    link_command,
-    make,
+    link,
 )
 from kanegen.codegen.sources import (
     files_digest,
@@ -59,11 +60,36 @@ FIRST_BUILD: Final = "compiling kanegen's Python module, once on this machine: t
 _C_PARTS = ("steppers", "runtime")
 """Parts of the module in C, ``module_<part>.c``, with flags of the same names in CompilerOptions."""
 
-_NATIVE, _COMMON_X86 = "-march=native", "-march=x86-64-v3"
+_NATIVE: Final = "-march=native"
 
 FEATURES: Final = frozenset({"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"})
-"""What x86-64-v3 has beyond x86-64, by the names in /proc/cpuinfo; processors since 2013 to 2015 have it. Runs are at
-most 1 % longer than with instructions of the machine (3 % with x86-64 alone)."""
+"""What x86-64-v3 has beyond x86-64, by the names in /proc/cpuinfo; processors since 2013 to 2015 have it."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A module of an installation: its flags in place of ``-march=native``, and what a processor needs to run it."""
+
+    instructions: tuple[str, ...] = ()
+    features: frozenset[str] = frozenset()
+
+    @property
+    def options(self) -> CompilerOptions:
+        """The usual flags without the instructions of one processor: a wheel is used on other machines."""
+        usual = CompilerOptions()
+
+        def replaced(flags: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(new for flag in flags for new in (self.instructions if flag == _NATIVE else (flag,)))
+
+        return replace(usual, steppers=replaced(usual.steppers), runtime=replaced(usual.runtime))
+
+    def file_name(self, sources: str) -> str:
+        """The name of its file; ``sources``: a digest of what it is compiled from."""
+        return f"{MODULE}_{text_digest((sources, repr(_flags(self.options))))[:16]}{_SUFFIX}"
+
+
+ANY_PROCESSOR: Final = Variant()
+RECENT_X86: Final = Variant(("-march=x86-64-v3",), FEATURES)
 
 
 def wrapper_file(job: Job, headers: Mapping[str, str]) -> Path:
@@ -75,41 +101,43 @@ def wrapper_file(job: Job, headers: Mapping[str, str]) -> Path:
 
 
 def install_wrapper(folder: Path) -> None:
-    """Compile the module for an installation (setup.py) into ``folder``. Raises `BuildError`."""
-    name = installed_name()
-    target, present = folder / name, PACKAGE / name
+    """Compile the modules for an installation (setup.py) into ``folder``. Raises `BuildError`."""
+    headers = runtime_headers()
+    targets = dict(zip(installed_names(headers), (variant.options for variant in variants()), strict=True))
     # In a checkout, installations with other sources have left modules that nothing loads any more.
     for other in PACKAGE.glob(f"{MODULE}_*{_SUFFIX}"):
-        if other != present:
+        if other.name not in targets:
             other.unlink()
     folder.mkdir(parents=True, exist_ok=True)
-    if present.is_file():
-        if present != target:
-            shutil.copyfile(present, target)
-        return
-    headers = runtime_headers()
-    files = {**include_closure(wrapper_templates(), headers), **wrapper_files()}
-    work = Path(tempfile.mkdtemp(prefix="kanegen-"))  # stays after a failure, for inspection
-    _compile(find_toolchain(), _portable(), files, work)
-    shutil.move(work / MODULE_FILE, target)
-    work.rmdir()
+    for name in targets:
+        if (PACKAGE / name).is_file() and not (folder / name).is_file():
+            shutil.copyfile(PACKAGE / name, folder / name)
+    missing = {name: options for name, options in targets.items() if not (folder / name).is_file()}
+    if missing:
+        files = {**include_closure(wrapper_templates(), headers), **wrapper_files()}
+        work = Path(tempfile.mkdtemp(prefix="kanegen-"))  # stays after a failure, for inspection
+        _compile(find_toolchain(), missing, files, work)
+        for name in missing:
+            shutil.move(work / name, folder / name)
+        work.rmdir()
 
 
-def installed_name(headers: Mapping[str, str] | None = None) -> str:
-    """The name of the file that an installation has for these sources."""
-    return f"{MODULE}_{_digest(headers or runtime_headers())}{_SUFFIX}"
+def installed_names(headers: Mapping[str, str] | None = None) -> list[str]:
+    """The names of the files that an installation has for these sources, in the order of `variants`."""
+    sources = _digest(headers or runtime_headers())
+    return [variant.file_name(sources) for variant in variants()]
 
 
-def has_installed_wrapper() -> bool:
-    """Whether the installation has a module for the present sources that this processor can run."""
-    return _installed(CompilerOptions(), runtime_headers()) is not None
+def installed_wrapper() -> Path | None:
+    """The module of the installation that this process uses, if it has one for the present sources."""
+    return _installed(CompilerOptions(), runtime_headers())
 
 
 def _digest(headers: Mapping[str, str]) -> str:
-    """What the installed module is compiled from; the version of NumPy's interface is part of it."""
+    """What an installed module is compiled from; the version of NumPy's interface is part of it."""
     included = files_digest(include_closure(wrapper_templates(), headers))
     numpy_interface = np.__version__.partition(".")[0]
-    return text_digest((__version__, repr(_flags(_portable())), numpy_interface, included, wrapper_digest()))[:16]
+    return text_digest((__version__, numpy_interface, included, wrapper_digest()))
 
 
 def _flags(options: CompilerOptions) -> tuple[tuple[str, ...], ...]:
@@ -117,27 +145,24 @@ def _flags(options: CompilerOptions) -> tuple[tuple[str, ...], ...]:
     return options.wrapper, options.steppers, options.runtime, options.common
 
 
-def _portable() -> CompilerOptions:
-    """The usual flags without the instructions of one processor: a wheel is used on other machines."""
-    usual, common = CompilerOptions(), (_COMMON_X86,) if _is_x86() else ()
-
-    def replaced(flags: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(new for flag in flags for new in (common if flag == _NATIVE else (flag,)))
-
-    return replace(usual, steppers=replaced(usual.steppers), runtime=replaced(usual.runtime))
+def variants() -> tuple[Variant, ...]:
+    """The modules of an installation on this kind of machine, the fastest first."""
+    return (RECENT_X86, ANY_PROCESSOR) if _is_x86() else (ANY_PROCESSOR,)
 
 
 def _is_x86() -> bool:
-    """Whether the features of the processor are known here, so that the module can need more than the oldest ones."""
+    """Whether the processor is one whose features are known here."""
     return sys.platform == "linux" and platform.machine() == "x86_64"
 
 
 def _installed(options: CompilerOptions, headers: Mapping[str, str]) -> Path | None:
-    """The module of the installation, if it has the present sources and these flags, and this processor can run it."""
-    if _flags(options) != _flags(CompilerOptions()) or (_is_x86() and not cpu_features() >= FEATURES):
+    """The module of the installation, if it has the present sources and these flags."""
+    if _flags(options) != _flags(CompilerOptions()):
         return None
-    file = PACKAGE / installed_name(headers)
-    return file if file.is_file() else None
+    sources = _digest(headers)
+    suitable = [variant for variant in variants() if variant.features <= cpu_features()]
+    files = [PACKAGE / variant.file_name(sources) for variant in suitable]
+    return next((file for file in files if file.is_file()), None)
 
 
 def _cached(job: Job, available: Mapping[str, str]) -> Path:
@@ -149,31 +174,55 @@ def _cached(job: Job, available: Mapping[str, str]) -> Path:
 
     def fill(work: Path) -> None:
         with activity(FIRST_BUILD, delay=0.0):
-            _compile(job.toolchain, job.options, {**headers, **wrapper_files()}, work)
+            _compile(job.toolchain, {MODULE_FILE: job.options}, {**headers, **wrapper_files()}, work)
 
     return (job.cache.find("wrappers", key) or job.cache.publish("wrappers", key, MODULE, fill)) / MODULE_FILE
 
 
-def _compile(toolchain: Toolchain, options: CompilerOptions, files: Mapping[str, str], work: Path) -> None:
-    """Compile the module in ``work``, which contains it afterwards and nothing else."""
+def _compile(
+    toolchain: Toolchain, targets: Mapping[str, CompilerOptions], files: Mapping[str, str], work: Path
+) -> None:
+    """Compile the module in ``work``, which contains the targets afterwards and nothing else.
+
+    ``targets``: the flags of each file, by its name. Those of the Cython code, which takes longest, are the same in all
+    of them: it is compiled once.
+    """
     sources = work / "sources"
     write_files(files, sources)
-    paths = sysconfig.get_paths()
-    include = list(dict.fromkeys([str(sources), paths["include"], paths["platinclude"], np.get_include()]))
-    # The Cython module takes longest. It gets a processor of its own, the other parts share the remaining ones.
+    # The Cython module gets a processor of its own, the other parts share the remaining ones.
     with workers(max(1, min(len(_C_PARTS), processors() - 1))) as submit:
 
-        def start(part: str) -> Future[None]:
+        def start(part: str, options: CompilerOptions, target: Path) -> Future[None]:
             flags, source = (*options.common, *getattr(options, part)), sources / f"{MODULE}_{part}.c"
-            return submit(compile_object, toolchain, flags, source, sources / f"{part}.o", [str(sources)])
+            return submit(compile_object, toolchain, flags, source, target, [str(sources)])
 
-        pending = [start(part) for part in _C_PARTS]
-        source = sources / f"{MODULE}.c"
-        # Cython runs as a program, which returns errors as text and leaves no modules loaded in this process.
-        run([sys.executable, "-m", "cython", f"{MODULE}.pyx", "-o", source.name], folder=sources)
-        compile_object(toolchain, (*options.common, *options.wrapper), source, sources / f"{MODULE}.o", include)
-        for compilation in pending:
+        parts = {
+            name: {sources / f"{part}_{k}.o": start(part, options, sources / f"{part}_{k}.o") for part in _C_PARTS}
+            for k, (name, options) in enumerate(targets.items())
+        }
+        module = _compile_cython(toolchain, next(iter(targets.values())), sources)
+        for compilation in (pending for part in parts.values() for pending in part.values()):
             compilation.result()
-    objects = [str(sources / f"{part}.o") for part in (MODULE, *_C_PARTS)]
-    make(link_command(toolchain, options, objects, str(work / MODULE_FILE)), work / MODULE_FILE)
+    for name, options in targets.items():
+        objects = [str(object_file) for object_file in (module, *parts[name])]
+        link(toolchain, options, [*objects, *_python_library()], work / name)
     shutil.rmtree(sources)
+
+
+def _compile_cython(toolchain: Toolchain, options: CompilerOptions, sources: Path) -> Path:
+    """The object file of the Cython code in ``sources``."""
+    paths = sysconfig.get_paths()
+    include = list(dict.fromkeys([str(sources), paths["include"], paths["platinclude"], np.get_include()]))
+    source = sources / f"{MODULE}.c"
+    # Cython runs as a program, which returns errors as text and leaves no modules loaded in this process.
+    run([sys.executable, "-m", "cython", f"{MODULE}.pyx", "-o", source.name], folder=sources)
+    target = source.with_suffix(".o")
+    compile_object(toolchain, (*options.common, *options.wrapper), source, target, include)
+    return target
+
+
+def _python_library() -> list[str]:
+    """What a module is linked with: on Windows the library of the interpreter, elsewhere nothing."""
+    if not WINDOWS:
+        return []
+    return [f"-L{Path(sys.base_prefix, 'libs')}", f"-lpython{sys.version_info.major}{sys.version_info.minor}"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.backends.cython import processes, toolchain
+from kanegen.backends.cython import toolchain
 from kanegen.cli.bench.timing import SAMPLE_SECONDS, sampled
 from kanegen.codegen.sources import render
 from kanegen.errors import BuildError, SolveError
@@ -138,7 +138,7 @@ def link(folder: Path, sources: Mapping[str, Sequence[str]]) -> Path:
         objects.append(str(folder / Path(name).with_suffix(".o")))
         toolchain.compile_object(tools, flags, folder / name, Path(objects[-1]), [str(folder)])
     target = folder / "library.so"
-    processes.run(toolchain.link_command(tools, options, objects, str(target)), folder=folder)
+    toolchain.link(tools, options, objects, target)
     return target
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import kanegen
-from kanegen.backends.cython.wrapper import has_installed_wrapper
+from kanegen.backends.cython.wrapper import installed_wrapper
 from kanegen.cli.bench import probe
 from kanegen.cli.bench.timing import timed
 from kanegen.errors import BuildError
@@ -54,7 +54,7 @@ def measure_startup(first: Path, following: Path, repetitions: int) -> Startup:
         following=min(float(run["builds"][1]["build"]) for run in pairs),
         cached=min(float(run["builds"][0]["build"]) for run in warm),
         imports={name: min(run[name] for run in warm) for name in ("sympy", "numpy", "kanegen")},
-        is_installed=has_installed_wrapper(),
+        is_installed=installed_wrapper() is not None,
     )
 
 

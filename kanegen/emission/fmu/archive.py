@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, find_toolchain, link_command, make
+from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, find_toolchain, link
 from kanegen.errors import BuildError
 from kanegen.writing import reason, replacing, write_files
 
@@ -65,7 +65,7 @@ def _compiled(files: Mapping[str, str], units: Sequence[str], options: CompilerO
         compile_object(toolchain, (*flags, *options.common), folder / unit, target, include=(str(folder),))
     objects = [str((folder / unit).with_suffix(".o")) for unit in units]
     library = folder / "library"
-    make(link_command(toolchain, options, objects, str(library)), library)
+    link(toolchain, options, objects, library)
     return library.read_bytes()
 
 
