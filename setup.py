@@ -16,6 +16,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from kanegen.backends.cython.wrapper import install_wrapper, installed_names
 from kanegen.errors import BuildError
 
+EDITABLE = "editable_wheel" in sys.argv
+"""Whether this is ``pip install -e``, for this machine only. A wheel has modules for other machines, too."""
+
 
 class BuildModule(build_ext):
     """Compiles the module with kanegen's own flags."""
@@ -23,12 +26,12 @@ class BuildModule(build_ext):
     def build_extension(self, ext: Extension) -> None:
         """Write the modules of all extensions, unless they are there, to the folder of the build."""
         try:
-            install_wrapper(Path(self.get_ext_fullpath(ext.name)).parent)
+            install_wrapper(Path(self.get_ext_fullpath(ext.name)).parent, here=EDITABLE)
         except BuildError as error:
             raise CompileError(str(error)) from error  # an optional extension: a warning
 
 
-names = [file.partition(".")[0] for file in installed_names()]
+names = [file.partition(".")[0] for file in installed_names(here=EDITABLE)]
 templates = [
     f"kanegen.{folder}"
     for folder in find_namespace_packages(include=["templates", "templates.*"], exclude=["*.__pycache__"])

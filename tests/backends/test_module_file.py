@@ -41,6 +41,7 @@ def test_the_installed_module_for_this_processor_is_used(
     monkeypatch.setattr(wrapper, "cpu_features", lambda: features)
     expected = dict(zip(wrapper.variants(), wrapper.installed_names(), strict=True))
     variant = wrapper.variants()[0 if processor == "recent" else -1]
+    assert wrapper.installed_names(here=True) == [expected[variant]]  # all that pip install -e compiles
     job, headers = job_for(CompilerOptions(kernel=("-O0",)), open_cache()), runtime_headers()
     assert wrapper.wrapper_file(job, headers) == package / expected[variant]
 

@@ -100,10 +100,14 @@ def wrapper_file(job: Job, headers: Mapping[str, str]) -> Path:
     return _installed(job.options, headers) or _cached(job, headers)
 
 
-def install_wrapper(folder: Path) -> None:
-    """Compile the modules for an installation (setup.py) into ``folder``. Raises `BuildError`."""
+def install_wrapper(folder: Path, here: bool = False) -> None:
+    """Compile the modules for an installation (setup.py) into ``folder``. Raises `BuildError`.
+
+    ``here``: for this machine only, as a checkout needs it.
+    """
     headers = runtime_headers()
-    targets = dict(zip(installed_names(headers), (variant.options for variant in variants()), strict=True))
+    variants_by_name = zip(installed_names(headers, here), _compiled(here), strict=True)
+    targets = {name: variant.options for name, variant in variants_by_name}
     # In a checkout, installations with other sources have left modules that nothing loads any more.
     for other in PACKAGE.glob(f"{MODULE}_*{_SUFFIX}"):
         if other.name not in targets:
@@ -122,10 +126,20 @@ def install_wrapper(folder: Path) -> None:
         work.rmdir()
 
 
-def installed_names(headers: Mapping[str, str] | None = None) -> list[str]:
-    """The names of the files that an installation has for these sources, in the order of `variants`."""
+def installed_names(headers: Mapping[str, str] | None = None, here: bool = False) -> list[str]:
+    """The names of the files that an installation has for these sources, the fastest first."""
     sources = _digest(headers or runtime_headers())
-    return [variant.file_name(sources) for variant in variants()]
+    return [variant.file_name(sources) for variant in _compiled(here)]
+
+
+def _compiled(here: bool) -> tuple[Variant, ...]:
+    """What an installation compiles: everything that other machines of this kind need, or the best for this one."""
+    return _suitable()[:1] if here else variants()
+
+
+def _suitable() -> tuple[Variant, ...]:
+    """The modules that this processor can run, the fastest first."""
+    return tuple(variant for variant in variants() if variant.features <= cpu_features())
 
 
 def installed_wrapper() -> Path | None:
@@ -160,8 +174,7 @@ def _installed(options: CompilerOptions, headers: Mapping[str, str]) -> Path | N
     if _flags(options) != _flags(CompilerOptions()):
         return None
     sources = _digest(headers)
-    suitable = [variant for variant in variants() if variant.features <= cpu_features()]
-    files = [PACKAGE / variant.file_name(sources) for variant in suitable]
+    files = [PACKAGE / variant.file_name(sources) for variant in _suitable()]
     return next((file for file in files if file.is_file()), None)
 
 
