@@ -54,8 +54,9 @@ class Compiled:
         gains = state.gains if self._stabilized else np.zeros(len(state.gains))
         prepared = self._module.Prepared(state.p, gains)
         function = self._module.Function(name, prepared)
-        r = np.concatenate([state.r, state.multipliers, state.free, state.s])
-        return np.atleast_1d(np.array(function.value(state.t, state.q, state.u, r))).ravel()
+        s = state.s if len(state.s) else None
+        value = function.value(state.t, state.q, state.u, state.r, s, state.multipliers, state.free)
+        return np.atleast_1d(np.array(value)).ravel()
 
 
 def interpreters(subject: Subject) -> tuple[Check, Check]:

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from kanegen.arrays import Array, sections
+from kanegen.backends.points import Point
 from kanegen.codegen.description import Description
 from kanegen.model.inputs import MULTIPLIER
 from kanegen.solve.analysis.closed_contacts import ContactValues, RowSlopes
@@ -91,10 +92,10 @@ class Balance:
         """q, u, s, r and the contact multipliers."""
         return sections(X, self._sizes)
 
-    def arguments(self, X: Array) -> tuple[float, Array, Array, Array]:
-        """The arguments (t, q, u, r) of compiled functions; r contains multipliers and states."""
+    def arguments(self, X: Array) -> Point:
+        """The arguments of compiled functions."""
         q, u, s, r, forces = self.parts(X)
-        return self.t, q, u, self.description.input_layout.array(r, multipliers=forces, states=s)
+        return Point(self.t, q, u, r, s if s.size else None, forces)
 
     def all_rates(self, X: Array) -> Array:
         """(q', u', s')."""
@@ -117,9 +118,9 @@ class Balance:
 
     def slopes(self, X: Array) -> Slopes:
         """The derivatives of the model's functions: compiled, or by differences if they were not built."""
-        t, q, u, r = self.arguments(X)
         if self.is_compiled:
-            return Slopes(lambda name: np.asarray(self.functions.get(name).value(t, q, u, r)), self.description)
+            at = self.arguments(X)
+            return Slopes(lambda name: np.asarray(self.functions.get(name).value(*at)), self.description)
         point = dict(zip(ARGUMENTS, self.parts(X), strict=True))
         return DifferenceSlopes(self.functions, self.rhs, {**point, "t": np.array([self.t])})
 

@@ -63,7 +63,7 @@ def terms_of(
 ) -> Array:
     """The sums of the absolute terms of a compiled function at one or more states, from its ``value`` there.
 
-    ``arguments`` are q, u and r, and s if r does not contain them; None stands for the defaults.
+    ``arguments`` are those after t of a `Point`, as far as they are given; None stands for the defaults.
     """
 
     def at(k: int) -> Array:

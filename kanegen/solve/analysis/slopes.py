@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from kanegen.arrays import Array, sections
+from kanegen.backends.points import Point
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.model.inputs import MULTIPLIER
@@ -157,8 +158,8 @@ class DifferenceSlopes(Slopes):
 
     def _at(self, name: str, point: Mapping[str, Array]) -> Array:
         """The values of a function at any point."""
-        r = self.description.input_layout.array(point["r"], multipliers=point[MULTIPLIER], states=point["s"])
-        state = float(point["t"][0]), point["q"], point["u"], r
+        s = point["s"] if self.description.states else None
+        state = Point(float(point["t"][0]), point["q"], point["u"], point["r"], s, point[MULTIPLIER])
         if name == "jacobian":
             return np.concatenate(self._functions.get(self._rhs).pair(*state))
         if name == "contacts":
