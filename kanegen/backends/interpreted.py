@@ -263,9 +263,9 @@ class Function:
         u: Any,
         r: Any = None,
         s: Any = None,
+        out: Any = None,
         forces: Any = None,
         free: Any = None,
-        out: Any = None,
     ) -> Any:
         """The value: a float, or an array of ``shape``, a new one or ``out``; with rows in an argument, (N, *shape)."""
         m = self._module
@@ -317,12 +317,12 @@ class Function:
         u: Any,
         r: Any = None,
         s: Any = None,
+        out: Any = None,
         forces: Any = None,
         free: Any = None,
-        out: Any = None,
     ) -> tuple[Array, ...]:
         """``(q', u')`` of a right-hand side, and s' of a model with states."""
-        rates = self._module.split(self.value(t, q, u, r, s, forces, free))
+        rates = self._module.split(self.value(t, q, u, r, s, None, forces, free))
         if out is None:
             return rates
         for array, rate in zip(out, rates, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ _BYTES: Final = np.dtype(np.float64).itemsize
 
 
 class Point(NamedTuple):
-    """The arguments of a function of a model (``kg_point`` of kg_model.h) in the order of calls: ``f.value(*point)``.
+    """The arguments of functions of a model: ``kg_point`` of kg_model.h, with the states after the inputs as in calls.
 
     ``t`` in s, coordinates ``q`` (n_q,), speeds ``u`` (n_u,), inputs ``r`` (n_r,), states ``s`` (n_s,), ``forces``: the
     multipliers of the contact rows (n_rows,), ``free``: the free vector of servo-constraints (n_free,). Arrays with one
@@ -30,6 +30,10 @@ class Point(NamedTuple):
     s: Any = None
     forces: Any = None
     free: Any = None
+
+    def evaluate(self, function: Callable[..., Any]) -> Any:
+        """The value of a compiled function (its method ``value`` or ``pair``) here."""
+        return function(*self[:5], forces=self.forces, free=self.free)
 
 
 class Reading(NamedTuple):

@@ -89,9 +89,9 @@ class ModelFunction(Protocol):
         u: Any,
         r: Any = None,
         s: Any = None,
+        out: Any = None,
         forces: Any = None,
         free: Any = None,
-        out: Any = None,
     ) -> Any:
         """The value: a float, or an array of ``shape``."""
 
@@ -102,9 +102,9 @@ class ModelFunction(Protocol):
         u: Any,
         r: Any = None,
         s: Any = None,
+        out: Any = None,
         forces: Any = None,
         free: Any = None,
-        out: Any = None,
     ) -> tuple[Array, ...]:
         """``(q', u')`` of a right-hand side, and s' of a model with states."""
 

@@ -102,7 +102,7 @@ def make_consistent(
             q, u = make_consistent(functions, t, q, u, inputs, fixed, tolerance, s)
         return q, u
     at = Point(t, q, u, r, s)
-    functions.get("residuals").value(*at)  # checks the arguments
+    at.evaluate(functions.get("residuals").value)  # checks the arguments
     guess = Guess(functions, functions.complete(at._replace(t=float(t)), needed), tolerance)
     status, new_q, new_u = guess.corrected(fixed_indices.values())
     if status == Status.OK:
@@ -297,7 +297,7 @@ def _undetermined(functions: CompiledFunctions, at: Point, missing: Sequence[str
             for sign in (1.0, -1.0):
                 moved = state.copy()
                 moved[names.index(name)] += sign * step
-                values.append(functions.get("residuals").value(*at._replace(**{level: moved}))[rows])
+                values.append(at._replace(**{level: moved}).evaluate(functions.get("residuals").value)[rows])
             matrix[:, column] = (values[0] - values[1]) / (2.0 * step)
         found += [name for name, moves in zip(own, _in_null_space(matrix), strict=True) if moves]
     return found

@@ -130,7 +130,7 @@ def check_contact_values(functions: CompiledFunctions, at: Point) -> None:
     entries = functions.description.contacts.values
     if not entries:
         return
-    values = functions.get("contact_values").value(*at).tolist()
+    values = at.evaluate(functions.get("contact_values").value).tolist()
     problems = [
         f"{entry.name} = {value:.6g}: expected {entry.expected}"
         for entry, value in zip(entries, values, strict=True)
@@ -209,30 +209,30 @@ class Contacting(Evaluation):
         constraints, needed = description.constraints, _functions_of_impulses(description)
         home = functions.having(*needed)
         at = Point(t, q, u, home.with_laws(needed, t, q, u, r, s), s)
-        before = self.momentum(*at)  # checks the arguments
+        before = at.evaluate(self.momentum)  # checks the arguments
         generalized = _generalized(self, at, impulses)
         home.require(needed)
-        at, rows = home.complete(at, needed), _independent_rows(self, at)
+        known, rows = home.complete(at, needed), _independent_rows(self, at)
         if len(rows) == len(description.speeds):
             raise SolveError(_locked(description, t))
-        state = home.prepared, float(t), q, u, at.r
-        status, after, independent = home.module.impulse(*state, generalized, rows, at.s)
+        state = home.prepared, float(t), q, u, known.r
+        status, after, independent = home.module.impulse(*state, generalized, rows, known.s)
         if status < 0 or not np.isfinite(after).all():
             raise SolveError(_failed(description, status, t))
         if description.mass != "Q":
             _require_same_mass(self, at, after)
-        multipliers = np.zeros(len(constraints.rows))
+        multipliers, contact_impulses = np.zeros(len(constraints.rows)), np.zeros(len(description.contacts.rows))
         multipliers[rows] = independent
-        contact_impulses = np.zeros(len(description.contacts.rows))
         if functions.module.CONTACTS:
             check_contact_values(functions, at)
-            after, contact_impulses, more = _with_contacts(self, at, after, rows)
+            after, contact_impulses, more = _with_contacts(self, known, after, rows)
             multipliers[rows] += more
         afterwards = at._replace(u=after)
-        momentum = self.momentum(*afterwards)
+        momentum = afterwards.evaluate(self.momentum)
+        J = afterwards.evaluate(self.J) if len(multipliers) else np.empty((0, len(after)))
         return Impulse(
             u=after,
-            constraint_impulse=self.J(*afterwards).T @ multipliers if len(multipliers) else np.zeros(len(after)),
+            constraint_impulse=J.T @ multipliers,
             multipliers=multipliers,
             momentum_before=before,
             momentum_after=momentum,
@@ -247,7 +247,7 @@ class Contacting(Evaluation):
 def _require_same_mass(solver: Contacting, at: Point, after: Array) -> None:
     """Raise `SolveError` if M changes with the speeds: the jump would then depend on how the impulse acts."""
     mass = solver._functions.get(solver.description.mass)
-    before, changed = (mass.value(*at._replace(u=speeds)) for speeds in (at.u, after))
+    before, changed = (at._replace(u=speeds).evaluate(mass.value) for speeds in (at.u, after))
     if np.abs(changed - before).max() > 1e-12 * np.abs(before).max():
         raise SolveError(
             f"the speeds after an impulse are undetermined at t = {at.t!r} s: the factors of accelerations in the "
@@ -266,10 +266,10 @@ def _with_contacts(solver: Contacting, at: Point, after: Array, rows: list[int])
         return final, impulses, np.empty(0)
     is_open = at._replace(u=final)
     # P is affine in the multipliers of the contacts.
-    contact_part = solver.P(*is_open._replace(forces=impulses)) - solver.P(*is_open)
+    contact_part = is_open._replace(forces=impulses).evaluate(solver.P) - is_open.evaluate(solver.P)
     mass = functions.get(solver.description.mass)
-    constraint_part = mass.value(*is_open) @ (final - after) - contact_part
-    more, *_ = np.linalg.lstsq(solver.J(*is_open)[rows].T, constraint_part, rcond=None)
+    constraint_part = is_open.evaluate(mass.value) @ (final - after) - contact_part
+    more, *_ = np.linalg.lstsq(is_open.evaluate(solver.J)[rows].T, constraint_part, rcond=None)
     return final, impulses, more
 
 
@@ -278,7 +278,7 @@ def _independent_rows(solver: Contacting, at: Point) -> list[int]:
     rows = range(len(solver.description.constraints.rows))
     if not rows or solver.description.dependent:
         return list(rows)
-    return list(independent_rows(solver.J(*at)))
+    return list(independent_rows(at.evaluate(solver.J)))
 
 
 def _generalized(solver: Contacting, at: Point, impulses: Any) -> Array:
@@ -302,7 +302,7 @@ def _reduced(solver: Contacting, at: Point, momentum: Array) -> Array | None:
         return momentum.copy() if description.independent else None
     if description.independent and solver._functions.problem("A") is not None:
         return None
-    A: Array = solver.A(*at)
+    A: Array = at.evaluate(solver.A)
     return momentum[list(description.independent)] + A.T @ momentum[list(description.dependent)]
 
 
@@ -310,7 +310,7 @@ def contacts_at(functions: CompiledFunctions, at: Point, atol: Any = None) -> Co
     """The contacts of a model at a state; see :meth:`kanegen.Solver.contacts`."""
     module, description = functions.module, functions.description
     functions.require(["contacts"])
-    functions.get("gaps").value(*at)  # checks the arguments
+    at.evaluate(functions.get("gaps").value)  # checks the arguments
     check_contact_values(functions, at)
     known = functions.complete(at, ("contacts", "gaps"))
     state = functions.prepared, float(at.t), at.q, at.u, known.r, atol, known.s
@@ -324,7 +324,7 @@ def contacts_at(functions: CompiledFunctions, at: Point, atol: Any = None) -> Co
     }
     sdot = np.empty(0)
     if description.states:
-        sdot = functions.get("state_rates").value(*known._replace(forces=force))
+        sdot = known._replace(forces=force).evaluate(functions.get("state_rates").value)
     return Contacts(FrozenMapping(states), qdot, udot, sdot, force)
 
 

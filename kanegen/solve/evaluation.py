@@ -55,7 +55,7 @@ class Quantity:
     The attribute of a solver is the compiled function, which is created on first use.
     """
 
-    def __init__(self, name: str, description: str, arguments: str = "t q u r s forces free out") -> None:
+    def __init__(self, name: str, description: str, arguments: str = "t q u r s out forces free") -> None:
         self.__name__ = self.__qualname__ = name
         self.__doc__ = description
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -75,7 +75,7 @@ class Quantity:
         return getattr(solver, self.__name__)(*arguments, **named)
 
 
-_OPTIONAL: Final = ("r", "s", "forces", "free", "out")
+_OPTIONAL: Final = ("r", "s", "out", "forces", "free")
 
 
 def describe_quantities(solver: type) -> None:
@@ -120,7 +120,7 @@ class Evaluation(SolverQuantities):
 
     def _value(self, name: str, t: Any, q: Any, u: Any, r: Any, s: Any = None, forces: Any = None) -> Any:
         r = self._functions.with_laws([name], t, q, u, r, s)
-        return self._functions.get(name).value(t, q, u, r, s, forces)
+        return self._functions.get(name).value(t, q, u, r, s, forces=forces)
 
     def _state(self, q: Any, u: Any, s: Any = None) -> tuple[Any, Any, Any]:
         """The state as arrays, from arrays or from mappings and ``initial``."""
@@ -143,7 +143,7 @@ class Evaluation(SolverQuantities):
             checked, _ = self.extension.module.checked_state(t, q, u, r, s)
             none = np.empty((*checked.shape[:-1], 0))
             return none, none.copy()
-        values, n = self._residuals(t, q, u, r, s, forces), len(constraints.positions)
+        values, n = self._residuals(t, q, u, r, s, forces=forces), len(constraints.positions)
         return values[..., :n], values[..., n:]
 
     def rank(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, forces: Any = None) -> Any:

@@ -337,7 +337,7 @@ class CompiledFunctions:
         """Raise `SolveError` if one of the functions, as far as they were built, is not finite; it names the entry."""
         for name in names:
             if name in self.module.FUNCTIONS and self.problem(name) is None:
-                self.get(name).value(*at)
+                at.evaluate(self.get(name).value)
 
     def problem(self, name: str, *, constants: bool = True) -> str | None:
         """Why the function cannot be called; None when it can.
@@ -397,9 +397,9 @@ class CompiledFunctions:
         """A function of a state whose inputs are those of the laws, unless they are given."""
 
         def value(
-            t: Any, q: Any, u: Any, r: Any = None, s: Any = None, forces: Any = None, free: Any = None, out: Any = None
+            t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None, free: Any = None
         ) -> Any:
-            return call(t, q, u, self.with_laws([name], t, q, u, r, s), s, forces, free, out)
+            return call(t, q, u, self.with_laws([name], t, q, u, r, s), s, out, forces, free)
 
         return value
 
@@ -447,7 +447,7 @@ def check_names(module: Evaluator, description: Description) -> None:
 
 def _empty(module: Evaluator, shape: tuple[int, ...]) -> Callable[..., Array]:
     def value(
-        t: Any, q: Any, u: Any, r: Any = None, s: Any = None, forces: Any = None, free: Any = None, out: Any = None
+        t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None, free: Any = None
     ) -> Any:
         rows = module.checked_state(t, q, u)[0].shape[:-1]
         return np.empty((*rows, *shape)) if out is None else out

@@ -85,16 +85,16 @@ class Controlled(Evaluation):
             values below 1e-9 relative to its terms (``Servo(damping=...)`` gives bounded controls there); if y
             contains the controls and does not determine them; for arguments of the wrong shape.
         """
-        return np.asarray(self._servo["control"](*self._servo_point(t, q, u, r, s, y)))
+        return np.asarray(self._servo_point(t, q, u, r, s, y).evaluate(self._servo["control"]))
 
     def servo_system(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
         """``(S, z)``, (n_psi, n_tau) and (n_psi,), of the equations ``S tau = z`` for the controls."""
         at = self._servo_point(t, q, u, r, s)
-        return self._servo["servo_matrix"](*at), self._servo["servo_right_side"](*at)
+        return at.evaluate(self._servo["servo_matrix"]), at.evaluate(self._servo["servo_right_side"])
 
     def servo_residuals(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
         """psi (n_psi,) of the servo-constraints, and psi' of the holonomic ones; both vanish on the desired motion."""
-        values = self._servo["servo_residuals"](*self._servo_point(t, q, u, r, s))
+        values = self._servo_point(t, q, u, r, s).evaluate(self._servo["servo_residuals"])
         n_psi = len(self.description.servo.orders) if self.description.servo else 0
         return values[..., :n_psi], values[..., n_psi:]
 
@@ -102,7 +102,7 @@ class Controlled(Evaluation):
         """Whether the servo-constraints at this state are satisfied by unique controls, a family, or none."""
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
-        rank, residual, smallest, possible = self._servo["feasibility"](*self._servo_point(t, q, u, r, s))
+        rank, residual, smallest, possible = self._servo_point(t, q, u, r, s).evaluate(self._servo["feasibility"])
         dimension = len(_controls(self.description)) - int(rank)
         kind = "none" if not possible else "family" if dimension else "unique"
         return Feasibility(kind, dimension, float(residual), float(smallest))

@@ -75,8 +75,8 @@ class Solver(Contacting, Controlled, Continuable, Ensembles):
     rhs
         ``(q', u')``, arrays (n_q,), (n_u,), with the stabilization of the solver; ``out=(qdot, udot)``. For a model
         with states ``(q', u', s')``, the last one (n_s,). All quantities treat contacts as open, unless ``forces``
-        (n_rows,) are given, the multipliers of the contact rows (:meth:`contacts`); they can also follow the inputs in
-        ``r``.
+        (n_rows,) are given, the multipliers of the contact rows (:meth:`contacts`). They can also follow the inputs in
+        ``r``, in one array.
     momentum_rhs, speeds_from_momentum
         Functions of (t, q, mom, r=None, s=None) in the momentum forms: ``(q', mom')``, then s', and u (n_u,).
     ode

@@ -221,7 +221,7 @@ cdef tuple _read_arguments(
     cdef kg_point *a = &rows.first
     rows.model = MODEL
     if s is not None and N_S == 0:
-        raise SolveError(f"s is {s!r}, but the model {NAME!r} has no states: leave s out")
+        raise SolveError(f"s is {_shown(s)}, but the model {NAME!r} has no states: leave s out")
     t = _read_times(t, counts, rows)
     q, u = _as_rows(q, COORDINATES, "q", counts), _as_rows(u, SPEEDS, "u", counts)
     if r is not None and forces is None and MODEL.n_rows and not _is_vector(r, MODEL.n_r):

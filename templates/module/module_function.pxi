@@ -133,7 +133,7 @@ cdef class Function:
     def __dealloc__(self):
         PyMem_Free(self.work)
 
-    def pair(self, t, q, u, r=None, s=None, forces=None, free=None, out=None):
+    def pair(self, t, q, u, r=None, s=None, out=None, forces=None, free=None):
         """(q', u') of a right-hand side: arrays (n_q,) and (n_u,), new ones or those of ``out=(qdot, udot)``.
 
         For a model with states (q', u', s'), the last array (n_s,).
@@ -183,7 +183,7 @@ cdef class Function:
             _refuse_overlap("out[2] (sdot)", "out[1] (udot)")
         return 0
 
-    def value(self, t, q, u, r=None, s=None, forces=None, free=None, out=None):
+    def value(self, t, q, u, r=None, s=None, out=None, forces=None, free=None):
         """The function's value: a float, or an array of ``shape``, a new one or ``out``."""
         cdef kg_point a
         cdef kg_rows rows

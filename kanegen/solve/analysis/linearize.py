@@ -184,13 +184,14 @@ class _Place:
     @cached_property
     def rates(self) -> tuple[Array, Array]:
         """(q', u', s') and the sums of their absolute terms."""
-        rates = np.concatenate(self.functions.get(self.rhs).pair(self.t, *self.state))
+        rates = np.concatenate(Point(self.t, *self.state).evaluate(self.functions.get(self.rhs).pair))
         return rates, terms_of(self.functions, self.rhs, rates, self.t, self.state, "pair")
 
     def slopes(self, functions: CompiledFunctions, state: Sequence[Any]) -> Slopes:
         """The derivatives at a state, with the parameters of ``functions``."""
         d = functions.description
-        slopes = Slopes(lambda name: np.asarray(functions.get(name).value(self.t, *state)), d)
+        at = Point(self.t, *state)
+        slopes = Slopes(lambda name: np.asarray(at.evaluate(functions.get(name).value)), d)
         return ClosedSlopes(slopes, self.laws) if self.laws else slopes
 
     def linear(self, slopes: Slopes, state: Sequence[Any], coordinates: Any, speeds: Any) -> Linearization:

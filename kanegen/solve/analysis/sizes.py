@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.points import Point
 from kanegen.errors import SolveError
 from kanegen.solve.functions import DISTURBANCE, SAMPLES, CompiledFunctions, disturbed
 
@@ -67,7 +68,8 @@ def terms_of(
     """
 
     def at(k: int) -> Array:
-        result = getattr(functions.disturbed[k].get(name), method)(t, *disturbed_arguments(arguments, k))
+        function = getattr(functions.disturbed[k].get(name), method)
+        result = Point(t, *disturbed_arguments(arguments, k)).evaluate(function)
         return np.concatenate(result) if isinstance(result, tuple) else np.asarray(result)
 
     return terms(value, evaluations(at))

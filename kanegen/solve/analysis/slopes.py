@@ -161,10 +161,12 @@ class DifferenceSlopes(Slopes):
         s = point["s"] if self.description.states else None
         state = Point(float(point["t"][0]), point["q"], point["u"], point["r"], s, point[MULTIPLIER])
         if name == "jacobian":
-            return np.concatenate(self._functions.get(self._rhs).pair(*state))
+            return np.concatenate(state.evaluate(self._functions.get(self._rhs).pair))
         if name == "contacts":
-            return contact_values(self._functions.get("contacts").value(*state), self.description, point[MULTIPLIER])
-        values: Array = self._functions.get(name).value(*state)
+            return contact_values(
+                state.evaluate(self._functions.get("contacts").value), self.description, point[MULTIPLIER]
+            )
+        values: Array = state.evaluate(self._functions.get(name).value)
         return values
 
 

@@ -160,9 +160,9 @@ class Search:
             return balance
         q, u, *_ = balance.parts(start.X)
         arguments, sizes = balance.arguments(start.X), balance.contact_terms(start.X)
-        values = ContactValues.of(self.functions.get("gaps").value(*arguments), d)
+        values = ContactValues.of(arguments.evaluate(self.functions.get("gaps").value), d)
         supports = supports_at(d, values, (_AT_REST * sizes.value, _AT_REST * sizes.rate))
-        sections = self.functions.get("contacts").value(*arguments)
+        sections = arguments.evaluate(self.functions.get("contacts").value)
         first = len(q) + len(u) * (1 + n_k)
         D = sections[first : first + n_k**2].reshape(n_k, n_k)
         return replace(balance, supports=supports, responses=np.maximum(np.diag(D), np.finfo(float).tiny))
@@ -237,7 +237,7 @@ class Search:
             refuse_kinks(self.functions, at)
             slopes = ClosedSlopes(slopes, laws)
         contacts = contacts_near(slopes, at.t, states, (at.q, at.u), 1e-8)
-        rates = np.concatenate(balance.functions.get(balance.rhs).pair(*at))
+        rates = np.concatenate(at.evaluate(balance.functions.get(balance.rhs).pair))
         rate_terms = terms_of(self.functions, balance.rhs, rates, at.t, at[1:], "pair")
         return without_inputs(linearize(slopes, (rates, rate_terms), contacts, coordinates, speeds), laws)
 
@@ -248,7 +248,7 @@ class Search:
         labels, functions = d.constraints.rows, self.functions
         multipliers: Array = np.empty(0)
         if labels and functions.problem("multipliers") is None:
-            multipliers = functions.get("multipliers").value(*balance.arguments(X))
+            multipliers = balance.arguments(X).evaluate(functions.get("multipliers").value)
         # At its limit, friction can still become smaller: on one side the neighboring states are steady.
         held = tuple(replace(x, grip=Grip.STICK) if x.grip is Grip.LIMIT else x for x in balance.supports)
         around = replace(balance, supports=held)

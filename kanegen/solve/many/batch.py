@@ -60,8 +60,8 @@ class Failures(Mapping[int, str]):
             changed = dict(zip(self._varied, p.tolist(), strict=True))
             functions = self._functions.with_parameters(changed) if changed else self._functions
             if np.isnan(r[list(d.laws)]).any():  # a law has no value there
-                functions.get("laws").value(*at._replace(r=np.where(np.isnan(r), 0.0, r)))
-            functions.get(self._name).value(*at)
+                at._replace(r=np.where(np.isnan(r), 0.0, r)).evaluate(functions.get("laws").value)
+            at.evaluate(functions.get(self._name).value)
         except SolveError as error:
             return str(error)
         return "the result is not finite"

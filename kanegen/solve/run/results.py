@@ -145,7 +145,7 @@ def _not_finite(problem: Problem, last: tuple[Any, ...]) -> str | None:
         return None
     try:
         at = problem.at(*last)
-        problem.function.pair(*at)
+        at.evaluate(problem.function.pair)
         problem.functions.require_finite(("jacobian_q", "jacobian_u", "jacobian_s"), at)
     except SolveError as error:
         return str(error)
