@@ -46,22 +46,23 @@ class Reading(NamedTuple):
 def read_point(at: Point, names: Mapping[str, tuple[str, ...]], model: str, others: Mapping[str, int] = {}) -> Reading:
     """Read arguments at one state or at many; what is left out remains None.
 
-    ``names`` are those of the entries of each argument but t. ``others``: numbers of rows of further arguments. The
-    forces of contacts can follow the inputs, ``r`` (n_r + n_rows,). Raises `SolveError` for arguments of wrong shapes
-    and types, and for different numbers of rows.
+    ``names`` are those of the entries of each argument but t, in the order of the record. ``others``: numbers of rows
+    of further arguments. The forces of contacts can follow the inputs, ``r`` (n_r + n_rows,). Raises `SolveError` for
+    arguments of wrong shapes and types, and for different numbers of rows.
     """
     counts: dict[str, int] = {}
     if at.s is not None and not names["s"]:
         raise SolveError(f"s is {brief(at.s)}, but the model {model!r} has no states: leave s out")
     if at.r is not None and at.forces is None and names["forces"]:
         at = _with_forces_behind(at, len(names["r"]), len(names["forces"]))
-    read = {"t": _times(at.t, counts)}
-    for what, own in names.items():
-        value = getattr(at, what)
-        if value is not None or what in "qu":
-            read[what] = _rows(value, what, own, counts)
+    t = _times(at.t, counts)
+    arrays = (
+        None if value is None and what not in "qu" else _rows(value, what, own, counts)
+        for value, (what, own) in zip(at[1:], names.items(), strict=True)
+    )
+    point = Point(t, *arrays)
     counts |= others
-    return Reading(at._replace(**read), row_count(counts) if counts else None)
+    return Reading(point, row_count(counts) if counts else None)
 
 
 def with_defaults(at: Point, defaults: Point, names: Mapping[str, tuple[str, ...]], function: str) -> Point:
@@ -69,19 +70,19 @@ def with_defaults(at: Point, defaults: Point, names: Mapping[str, tuple[str, ...
 
     Raises `SolveError` where a default of ``function`` is NaN, because it reads this input or state without a default.
     """
-    if at.r is not None and at.s is not None and at.forces is not None and at.free is not None:
-        return at
-    point = Point(*(default if x is None else x for x, default in zip(at, defaults, strict=True)))
     unknown = {
-        what: [name for name, x in zip(names[what], default.tolist(), strict=True) if x != x]
-        for what, given, default in (("r", at.r, defaults.r), ("s", at.s, defaults.s))
-        if given is None
+        "r": _without_default(names["r"], defaults.r) if at.r is None else [],
+        "s": _without_default(names["s"], defaults.s) if at.s is None else [],
     }
-    ways = {"r": "pass r=, or give each Input a default", "s": "pass s="}
-    if missing := [name for own in unknown.values() for name in own]:
+    if missing := [*unknown["r"], *unknown["s"]]:
+        ways = {"r": "pass r=, or give each Input a default", "s": "pass s="}
         advice = "; ".join(ways[what] for what, own in unknown.items() if own)
         raise SolveError(f"{function.removeprefix('output:')} needs values of {', '.join(missing)}: {advice}")
-    return point
+    return Point(*[default if x is None else x for x, default in zip(at, defaults, strict=True)])
+
+
+def _without_default(names: tuple[str, ...], defaults: Array) -> list[str]:
+    return [name for name, x in zip(names, defaults.tolist(), strict=True) if x != x] if names else []
 
 
 def rows_of(at: Point, n_rows: int) -> list[Point]:

@@ -290,7 +290,7 @@ cdef object _as_rows(object value, tuple names, str what, dict counts):
 
 cdef object _read_times(object t, dict counts, kg_rows *rows):
     """Read a number or times (N,); returns the array, None for a number."""
-    if PyFloat_CheckExact(t) or not _dimensions(t):
+    if PyFloat_Check(t) or PyLong_CheckExact(t) or not _dimensions(t):
         rows.time, rows.times, rows.next_t = _time(t), &rows.time, 0
         return None
     times = _as_array(t, "t")
@@ -312,7 +312,9 @@ cdef inline int _dimensions(object value):
 
 cdef Py_ssize_t _count_of(dict counts) except -1:
     """The number of rows. Raises SolveError if the arguments have different numbers."""
-    if len(set(counts.values())) > 1:
+    if not counts:
+        return 1
+    if len(counts) > 1 and len(set(counts.values())) > 1:
         have = ", ".join([f"{what} has {n}" for what, n in counts.items()])
         raise SolveError(f"the numbers of rows differ: {have}; expected the same number N, or no rows (one value for all)")
-    return next(iter(counts.values()), 1)
+    return next(iter(counts.values()))

@@ -352,7 +352,7 @@ cdef inline bint _is_plain(
     Function f, object t, object q, object u, object r, object s, object forces, object free, kg_point *a
 ) noexcept:
     """Fill ``a`` from arguments that need no conversion: finite arrays of one state without forces and free vector."""
-    if not (PyFloat_CheckExact(t) and forces is None and free is None and _is_vector(q, f.n_q) and _is_vector(u, f.n_u)):
+    if not (PyFloat_Check(t) and forces is None and free is None and _is_vector(q, f.n_q) and _is_vector(u, f.n_u)):
         return False
     a.t, a.q, a.u, a.r = PyFloat_AS_DOUBLE(t), _data(q), _data(u), f.default_r
     _leave_out(a)

@@ -53,8 +53,8 @@ class Failures(Mapping[int, str]):
 
     def __getitem__(self, row: int) -> str:
         d, values = self._functions.description, self._values[self._places[row]]
-        sizes = {what: len(names) for what, names in d.arguments.items()}
-        t, q, u, r, forces, free, s, p = sections(values, (1, sizes["q"], sizes["u"], *_in_order(sizes)))
+        n_q, n_u, *sizes = map(len, d.arguments.values())
+        t, q, u, r, forces, free, s, p = sections(values, (1, n_q, n_u, *_in_order(*sizes)))
         at = Point(float(t[0]), q, u, r, s if d.states else None, forces, free)
         try:
             changed = dict(zip(self._varied, p.tolist(), strict=True))
@@ -278,7 +278,7 @@ class Route:
         reads_laws = not functions.inputs_read([name]).isdisjoint(functions.description.laws)
         defaults = functions.defaults_of([name])
         missing = bool(np.isnan(defaults.r).any() or np.isnan(defaults.s).any())
-        others = tuple(x for x in _in_order(defaults._asdict()) if x.size)
+        others = tuple(x for x in _in_order(*defaults[3:]) if x.size)
         p = np.concatenate([functions.prepared.parameters, functions.prepared.gains])
         constants = functions.description.functions[name].fallible_constants
         fallible = np.array(constants, dtype=np.int32) + np.int32(p.size)
@@ -304,12 +304,14 @@ class Arguments(NamedTuple):
     """The arguments of a function at N states: arrays (n,), or (N, n) with any strides.
 
     ``arrays``: t, q, u, r, forces, free, s, and the parameters whose values differ from row to row, if there are some.
-    ``given``: the arrays of the user by name. ``varied``: indices of the parameters in the last one of ``arrays``.
+    ``given``: the arrays of the user; ``parameters``: by name, (N, 1). ``varied``: indices of the parameters in the
+    last one of ``arrays``.
     """
 
     n_rows: int
     arrays: tuple[Array, ...]
-    given: dict[str, Array]
+    given: Point
+    parameters: dict[str, Array]
     varied: tuple[int, ...]
 
     def rows(self, which: NDArray[np.intp]) -> Array:
@@ -354,17 +356,16 @@ def read_arguments(route: Route, at: Point, parameters: Mapping[str, Any]) -> Ar
     counts = {name: len(values) for name, values in varied.items()}
     given, n_rows = read_point(functions.arrays_for(route.name, at), d.arguments, d.name, counts)
     point = with_defaults(given, route.defaults, d.arguments, route.name)
-    arrays = [point.t, point.q, point.u, *_in_order(point._asdict())]
+    arrays = [*point[:3], *_in_order(*point[3:])]
     if varied:
         arrays.append(np.concatenate([*varied.values()], axis=1))
-    memory = {name: array for name, array in given._asdict().items() if array is not None} | varied
     indices = tuple(map(d.parameters.index, parameters))
-    return Arguments(1 if n_rows is None else n_rows, tuple(arrays), memory, indices)
+    return Arguments(1 if n_rows is None else n_rows, tuple(arrays), given, varied, indices)
 
 
-def _in_order(of: Mapping[str, Any]) -> tuple[Any, ...]:
+def _in_order(r: Any, s: Any, forces: Any, free: Any) -> tuple[Any, ...]:
     """What belongs to the arguments after q and u, in the order of compiled code (kg_batch.h)."""
-    return of["r"], of["forces"], of["free"], of["s"]
+    return r, forces, free, s
 
 
 def evaluate(route: Route, arguments: Arguments, out: Sequence[Array], threads: int) -> Failures:
@@ -449,7 +450,8 @@ def output_arrays(out: Any, shapes: Mapping[str, tuple[int, ...]], arguments: Ar
         names = ", ".join(f"{name} {shape}" for name, shape in expected.items())
         given = f"a {type(out).__name__} of length {len(out)}" if isinstance(out, tuple | list) else _kind(out)
         raise SolveError(f"out is {given}; expected {len(expected)} array(s): {names}")
-    others = dict(arguments.given)
+    others = {name: array for name, array in arguments.given._asdict().items() if array is not None}
+    others |= arguments.parameters
     for (name, shape), array in zip(expected.items(), out, strict=True):
         if not (isinstance(array, np.ndarray) and array.shape == shape and is_plain(array) and array.flags.writeable):
             raise SolveError(f"out ({name}) is {_kind(array)}; expected a writeable, aligned array float64 {shape}")

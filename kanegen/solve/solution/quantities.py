@@ -149,15 +149,15 @@ def along(function: Callable[..., Any], at: Point) -> Any:
 
     Contact forces are not known where no contact modes are consistent, for example where a run stopped. There, values
     that depend on them are NaN. Functions are affine in these forces, so that values with zero and with one differ.
-    ``function`` takes ``forces`` and ``free`` only where the model has them.
+    ``function`` takes ``s``, ``forces`` and ``free`` by name, only where the model has them.
     """
-    acting = {"r": at.r, "forces": at.forces, "free": at.free}
-    known = {name: x for name, x in acting.items() if x is not None}
-    state = {"t": at.t, "q": at.q, "u": at.u, "s": at.s if at.s is not None and at.s.shape[1] else None}
-    if not any(np.isnan(x).any() for x in known.values()):
-        return function(**state, **known)
+    given = {name: x for name, x in at._asdict().items() if x is not None and x.shape[-1]}
+    given |= {"t": at.t, "q": at.q, "u": at.u, "r": at.r}
+    unknown = [name for name in ("r", "forces", "free") if name in given and np.isnan(given[name]).any()]
+    if not unknown:
+        return function(**given)
     first, second = (
-        function(**state, **{name: np.nan_to_num(x, nan=value) for name, x in known.items()}) for value in (0.0, 1.0)
+        function(**given | {name: np.nan_to_num(given[name], nan=value) for name in unknown}) for value in (0.0, 1.0)
     )
     return _without(first, second)
 
