@@ -274,7 +274,7 @@ class Description:
         of_state = {letter: self.names[letter] for letter in "qurs"}
         of_contacts = tuple(f"multiplier of {row}" for row in self.contacts.rows)
         of_servo = tuple(f"y {name}" for name in self.free_controls)
-        return FrozenMapping({**of_state, FORCES: of_contacts, FREE: of_servo})
+        return {**of_state, FORCES: of_contacts, FREE: of_servo}
 
     @property
     def dependent_names(self) -> tuple[str, ...]:
