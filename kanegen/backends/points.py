@@ -46,21 +46,21 @@ class Reading(NamedTuple):
 def read_point(at: Point, names: Mapping[str, tuple[str, ...]], model: str, others: Mapping[str, int] = {}) -> Reading:
     """Read arguments at one state or at many; what is left out remains None.
 
-    ``names`` are those of the entries of each argument but t, in the order of the record. ``others``: numbers of rows
-    of further arguments. The forces of contacts can follow the inputs, ``r`` (n_r + n_rows,). Raises `SolveError` for
-    arguments of wrong shapes and types, and for different numbers of rows.
+    ``names`` are those of the entries of each argument but t. ``others``: numbers of rows of further arguments. The
+    forces of contacts can follow the inputs, ``r`` (n_r + n_rows,). Raises `SolveError` for arguments of wrong shapes
+    and types, and for different numbers of rows.
     """
     counts: dict[str, int] = {}
     if at.s is not None and not names["s"]:
         raise SolveError(f"s is {brief(at.s)}, but the model {model!r} has no states: leave s out")
     if at.r is not None and at.forces is None and names["forces"]:
         at = _with_forces_behind(at, len(names["r"]), len(names["forces"]))
-    t = _times(at.t, counts)
-    arrays = (
-        None if value is None and what not in "qu" else _rows(value, what, own, counts)
-        for value, (what, own) in zip(at[1:], names.items(), strict=True)
-    )
-    point = Point(t, *arrays)
+    t, q, u = _times(at.t, counts), _rows(at.q, "q", names["q"], counts), _rows(at.u, "u", names["u"], counts)
+    optional: tuple[Any, ...] = at[3:]
+    if any(x is not None for x in optional):
+        given = zip(optional, ("r", "s", "forces", "free"), strict=True)
+        optional = tuple(x if x is None else _rows(x, what, names[what], counts) for x, what in given)
+    point = Point(t, q, u, *optional)
     counts |= others
     return Reading(point, row_count(counts) if counts else None)
 
@@ -70,6 +70,12 @@ def with_defaults(at: Point, defaults: Point, names: Mapping[str, tuple[str, ...
 
     Raises `SolveError` where a default of ``function`` is NaN, because it reads this input or state without a default.
     """
+    if (at.r is None and names["r"]) or (at.s is None and names["s"]):
+        _require_defaults(at, defaults, names, function)
+    return Point(*[default if x is None else x for x, default in zip(at, defaults, strict=True)])
+
+
+def _require_defaults(at: Point, defaults: Point, names: Mapping[str, tuple[str, ...]], function: str) -> None:
     unknown = {
         "r": _without_default(names["r"], defaults.r) if at.r is None else [],
         "s": _without_default(names["s"], defaults.s) if at.s is None else [],
@@ -78,11 +84,10 @@ def with_defaults(at: Point, defaults: Point, names: Mapping[str, tuple[str, ...
         ways = {"r": "pass r=, or give each Input a default", "s": "pass s="}
         advice = "; ".join(ways[what] for what, own in unknown.items() if own)
         raise SolveError(f"{function.removeprefix('output:')} needs values of {', '.join(missing)}: {advice}")
-    return Point(*[default if x is None else x for x, default in zip(at, defaults, strict=True)])
 
 
 def _without_default(names: tuple[str, ...], defaults: Array) -> list[str]:
-    return [name for name, x in zip(names, defaults.tolist(), strict=True) if x != x] if names else []
+    return [name for name, x in zip(names, defaults.tolist(), strict=True) if x != x]
 
 
 def rows_of(at: Point, n_rows: int) -> list[Point]:
