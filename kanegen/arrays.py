@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.errors import SolveError
+from kanegen.errors import SolveError, brief
 
 Array: TypeAlias = NDArray[np.float64]
+
+
+def real_array(values: Any, what: str) -> Array:
+    """``values`` as an array of floats of any shape, which can be NaN. Raises `SolveError` for anything else."""
+    try:
+        array = np.asarray(values)
+        if array.size and array.dtype.kind not in "fiu":
+            raise TypeError
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SolveError(f"{what} is {brief(values)}; expected real numbers") from error
 
 
 def row_count(counts: Mapping[str, int]) -> int:

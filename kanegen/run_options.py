@@ -45,7 +45,8 @@ class Option:
     """An option of a run.
 
     ``text`` is a sentence for docstrings, the command line, FMUs and C, where 0 stands for None; ``more`` continues it
-    in docstrings. ``methods``: ``"fixed"`` or ``"adaptive"``, if only such methods accept the option.
+    in docstrings. ``methods``: ``"fixed"`` or ``"adaptive"``, if only such methods accept the option. ``scipy``:
+    whether the solvers of SciPy have it, with which the back end without compiled code integrates.
     """
 
     default: Any
@@ -53,6 +54,7 @@ class Option:
     text: str
     more: str = ""
     methods: str = ""
+    scipy: bool = False
 
 
 class StepOptions(TypedDict, total=False):
@@ -68,18 +70,23 @@ class StepOptions(TypedDict, total=False):
             '8(5,3)), ``"verner9"`` (Verner 2010, order 9(8)) and, for stiff equations, ``"rodas"`` (order 4(3), needs '
             'the Jacobians or, with closed contacts, differences) choose their steps; ``"rk4"`` and '
             '``"kutta_merson"`` have a fixed ``step``.',
+            scipy=True,
         ),
     ]
     step: Annotated[float | None, Option(None, Kind.SECONDS, "Step of methods with a fixed step, s.", methods="fixed")]
     first_step: Annotated[
         float | None,
-        Option(None, Kind.SECONDS, "First step of adaptive methods, s; None: chosen.", methods="adaptive"),
+        Option(None, Kind.SECONDS, "First step of adaptive methods, s; None: chosen.", methods="adaptive", scipy=True),
     ]
     max_step: Annotated[
         float | None,
-        Option(None, Kind.SECONDS, "Largest step of adaptive methods, s; None: no limit.", methods="adaptive"),
+        Option(
+            None, Kind.SECONDS, "Largest step of adaptive methods, s; None: no limit.", methods="adaptive", scipy=True
+        ),
     ]
-    max_steps: Annotated[int | None, Option(None, Kind.COUNT, "Largest number of accepted steps; None: no limit.")]
+    max_steps: Annotated[
+        int | None, Option(None, Kind.COUNT, "Largest number of accepted steps; None: no limit.", scipy=True)
+    ]
     rtol: Annotated[
         Any,
         Option(
@@ -88,10 +95,14 @@ class StepOptions(TypedDict, total=False):
             "Relative tolerance of adaptive methods.",
             "The local error of each component stays near ``atol + rtol |y|``. A number, an array "
             '(n_q + n_u + n_s,), or a mapping from names, ``{"x": 1e-6}``, which leaves the default for the others.',
+            scipy=True,
         ),
     ]
     atol: Annotated[
-        Any, Option(1e-10, Kind.TOLERANCE, "Absolute tolerance of adaptive methods.", "A value as for ``rtol``.")
+        Any,
+        Option(
+            1e-10, Kind.TOLERANCE, "Absolute tolerance of adaptive methods.", "A value as for ``rtol``.", scipy=True
+        ),
     ]
 
     min_step: Annotated[
@@ -250,6 +261,11 @@ def table(options: type) -> Mapping[str, Option]:
 def defaults(options: type) -> Mapping[str, Any]:
     """The default of each option."""
     return MappingProxyType({name: option.default for name, option in table(options).items()})
+
+
+def step_limit(options: StepOptions) -> int | None:
+    """The largest number of accepted steps; None: no limit."""
+    return options.get("max_steps")
 
 
 def stepping(options: StepOptions) -> StepOptions:

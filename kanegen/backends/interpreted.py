@@ -15,11 +15,12 @@ from typing import Any, ClassVar, Final, NoReturn, Unpack, cast
 
 import numpy as np
 
-from kanegen.arrays import Array, row_count
+from kanegen.arrays import Array
 from kanegen.backends import consistent
 from kanegen.backends.cython.extension import c_sources
 from kanegen.backends.instants import Instants
 from kanegen.backends.parts import remember, request_of
+from kanegen.backends.points import Point, Reading, read_point, rows_of, with_defaults
 from kanegen.backends.protocol import DeriveMore, Evaluator, Generated, ModuleRun, Request
 from kanegen.backends.residual_units import with_units
 from kanegen.backends.scipy_runs import SUPPORTED, Run
@@ -29,7 +30,7 @@ from kanegen.codes import Status
 from kanegen.errors import BuildError, SolveError
 from kanegen.graph.functions import Domain
 from kanegen.graph.interpret import PYTHON, evaluate
-from kanegen.model.inputs import InputLayout
+from kanegen.model.inputs import FORCES, FREE
 from kanegen.program.interpret import interpret
 from kanegen.program.records import Program
 
@@ -169,7 +170,7 @@ class Control:
         high: Any,
         sample_time: float = 0.0,
         start: Any = (),
-        hidden: Any = None,
+        free: Any = None,
         delay: float = 0.0,
         before: Any = None,
         first: Any = None,
@@ -245,6 +246,7 @@ class Function:
         prepared: Values,
         inputs: Any = None,
         named: Callable[..., tuple[Any, ...]] | None = None,
+        states: Any = None,
     ) -> None:
         if name not in module.FUNCTIONS:
             raise SolveError(
@@ -252,47 +254,45 @@ class Function:
             )
         self.name, self.prepared, self.shape = name, prepared, module.FUNCTIONS[name]
         self._module, self._named = module, named
-        self._defaults = np.array(np.full(len(module.INPUTS), np.nan) if inputs is None else inputs, dtype=np.float64)
+        self._defaults = module.defaults(inputs, states)
 
-    def _inputs(self, r: Any, s: Any) -> Array:
-        """All inputs, with the states ``s``. Raises `SolveError` for inputs and states without a value."""
-        m = self._module
-        first = m.layout.state_slots.start
-        array = m.inputs(self._defaults if r is None else r)
-        if r is not None and np.shape(r) == (len(m.INPUTS),) and self._defaults.size == array.size:
-            array[first:] = self._defaults[first:]
-        if s is not None:
-            if not m.STATES:
-                raise SolveError(f"s is {s!r}, but the model {m.NAME!r} has no states: leave s out")
-            array[first:] = _finite(s, m.STATES, "s")
-        names = (*m.INPUTS, *m.layout.hidden)
-        missing = [name for name, value in zip(names, array, strict=True) if np.isnan(value)]
-        if missing:
-            what = "inputs without a default, or of states"
-            raise SolveError(f"{self.name} needs values of {what}: {', '.join(missing)}; pass r= and s=")
-        return _finite(array, names, "r")
-
-    def value(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
+    def value(
+        self,
+        t: Any,
+        q: Any,
+        u: Any,
+        r: Any = None,
+        s: Any = None,
+        out: Any = None,
+        forces: Any = None,
+        free: Any = None,
+    ) -> Any:
         """The value: a float, or an array of ``shape``, a new one or ``out``; with rows in an argument, (N, *shape)."""
         m = self._module
         if self._named is not None and (q is None or u is None or any(isinstance(x, Mapping) for x in (q, u, r, s))):
             q, u, r, s = self._named(q, u, r, s)
-        if (rows := _rows(t, q, u, r, s)) is not None:
-            values = np.empty((len(rows), *self.shape)) if out is None else out
-            for k, row in enumerate(rows):
-                values[k] = self._value_of_row(k, len(rows), row)
-            return values
-        q, u = m.checked_state(t, q, u)
-        arrays = {
-            "q": q,
-            "u": u,
-            **m.layout.split(self._inputs(r, s)),
-            "p": self.prepared.parameters,
-            "g": self.prepared.gains,
+        given, n_rows = m.read(Point(t, q, u, r, s, forces, free))
+        at = with_defaults(given, self._defaults, m.names, self.name)
+        if n_rows is None:
+            values = self._value(m.state(at))
+        else:
+            rows = [self._value_of_row(k, n_rows, row) for k, row in enumerate(rows_of(at, n_rows))]
+            values = np.array(rows).reshape(n_rows, *self.shape)
+        if out is not None:
+            out[...] = values
+            return out
+        return values
+
+    def _value(self, at: Point) -> Any:
+        """The value at one state, whose arguments are arrays."""
+        m = self._module
+        values = {
+            **{name: array.tolist() for name, array in at._replace(t=np.array([at.t]))._asdict().items()},
+            "p": self.prepared.parameters.tolist(),
+            "g": self.prepared.gains.tolist(),
         }
-        values = {"t": [float(t)], **{key: array.tolist() for key, array in arrays.items()}}
         status, numbers = interpret(m.program, self.name, values)
-        place = f"(t={float(t)!r}, q={q}, u={u})"
+        place = f"(t={at.t!r}, q={at.q}, u={at.u})"
         if status == Status.OUTSIDE_TABLE:
             reason = m.outside(values) or _message(status)
             raise OutsideTableError(f"{self.name} cannot be evaluated: {reason} {place}")
@@ -302,29 +302,36 @@ class Function:
         if not np.isfinite(array).all():
             entry = np.argwhere(~np.isfinite(array))[0].tolist()
             raise SolveError(f"{self.name} is not finite: {self.name}{entry} {place}")
-        if out is not None:
-            out[...] = array
-            return out
         return array if self.shape else float(array)
 
-    def _value_of_row(self, k: int, count: int, arguments: tuple[Any, ...]) -> Any:
+    def _value_of_row(self, k: int, count: int, row: Point) -> Any:
         try:
-            return self.value(*arguments)
+            return self._value(_require_finite(row, self._module.names))
         except SolveError as error:
             raise SolveError(f"row {k} (of {count}, from 0): {error}") from None
 
-    def pair(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> tuple[Array, ...]:
+    def pair(
+        self,
+        t: Any,
+        q: Any,
+        u: Any,
+        r: Any = None,
+        s: Any = None,
+        out: Any = None,
+        forces: Any = None,
+        free: Any = None,
+    ) -> tuple[Array, ...]:
         """``(q', u')`` of a right-hand side, and s' of a model with states."""
-        rates = self._module.split(self.value(t, q, u, r, s))
+        rates = self._module.split(self.value(t, q, u, r, s, None, forces, free))
         if out is None:
             return rates
         for array, rate in zip(out, rates, strict=True):
             array[...] = rate
         return tuple(out)
 
-    def with_units(self, t: Any, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
+    def with_units(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
         """The residuals of constraints and their units at one state, each (n,)."""
-        return with_units(lambda q, u: self.value(t, q, u, r), *self._module.checked_state(t, q, u))
+        return with_units(lambda q, u: self.value(t, q, u, r, s), *self._module.checked_state(t, q, u))
 
     def ode(self, t: Any, y: Any, r: Any = None) -> Array:
         """``y'`` for ``y = (q, u, s)``."""
@@ -334,20 +341,6 @@ class Function:
     def low_level(self, r: Any = None) -> NoReturn:
         """Raises `SolveError`, because there is no C function."""
         _refuse("a C function of the right-hand side")
-
-
-def _rows(t: Any, q: Any, u: Any, r: Any, s: Any) -> list[tuple[Any, ...]] | None:
-    """The arguments of each state if an argument has rows, None otherwise.
-
-    Raises `SolveError` for different numbers of rows.
-    """
-    arguments = {"t": (t, 0), "q": (q, 1), "u": (u, 1), "r": (r, 1), "s": (s, 1)}
-    counts = {name: len(x) for name, (x, ndim) in arguments.items() if x is not None and np.ndim(x) > ndim}
-    if not counts:
-        return None
-    n = row_count(counts)
-    columns = [x if name in counts else [x] * n for name, (x, _) in arguments.items()]
-    return list(zip(*columns, strict=True))
 
 
 class Interpreted:
@@ -366,7 +359,10 @@ class Interpreted:
         self.NAME, self.DIGEST = program.name, digest
         self.COORDINATES, self.SPEEDS, self.STATES = symbols.coordinates, symbols.speeds, symbols.states
         self.INPUTS, self.PARAMETERS, self.N_GAINS = symbols.inputs, symbols.parameters, len(symbols.gains)
-        self.layout = InputLayout(symbols.inputs, symbols.multipliers, symbols.free, symbols.states)
+        self.names: Mapping[str, tuple[str, ...]] = {
+            **{"q": symbols.coordinates, "u": symbols.speeds, "r": symbols.inputs, "s": symbols.states},
+            **{FORCES: symbols.multipliers, FREE: symbols.free},
+        }
         self.TABLES = tuple((table.label, table.lowest, table.highest) for table in program.tables)
         self.FUNCTIONS = {f.name: f.shape for f in program.functions if not f.internal}
         self.Function = partial(Function, self)
@@ -391,26 +387,32 @@ class Interpreted:
                 return Domain(*table).refusal(argument)
         return None
 
-    def checked_state(self, t: Any, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
-        """``q`` and ``u`` as new arrays. Raises `SolveError` for wrong sizes and values that are not finite."""
-        if (rows := _rows(t, q, u, r, None)) is not None:
-            states = [self.checked_state(*row[:4]) for row in rows]
-            sizes = len(self.COORDINATES), len(self.SPEEDS)
-            qs, us = (np.array([x[k] for x in states]).reshape(len(rows), sizes[k]) for k in range(2))
-            return qs, us
-        _finite([t], ("t",), "t")
-        if r is not None:
-            self.inputs(r)
-        return _finite(q, self.COORDINATES, "q"), _finite(u, self.SPEEDS, "u")
+    def defaults(self, inputs: Any, states: Any) -> Point:
+        """The default arguments of a function, NaN for all inputs or states if there are none."""
+        r, s = (
+            np.full(len(self.names[what]), np.nan) if given is None else np.array(given, dtype=np.float64)
+            for what, given in (("r", inputs), ("s", states))
+        )
+        return Point(None, None, None, r, s, *(np.zeros(len(self.names[what])) for what in (FORCES, FREE)))
 
-    def inputs(self, r: Any) -> Array:
-        """The inputs followed by the hidden inputs, which are zero by default."""
-        array, n_hidden = np.array(r, dtype=np.float64), len(self.layout.hidden)
-        if array.shape == (len(self.INPUTS) + n_hidden,):
-            return array
-        if array.shape != (len(self.INPUTS),):
-            _finite(r, self.INPUTS, "r")
-        return np.append(array, np.zeros(n_hidden))
+    def read(self, at: Point) -> Reading:
+        """The arguments as arrays. Raises `SolveError` for wrong shapes and types."""
+        return read_point(at, self.names, self.NAME)
+
+    def state(self, at: Point) -> Point:
+        """The arguments at one state as finite arrays (n,) and a number. Raises `SolveError` for others."""
+        return _require_finite(at._replace(t=float(at.t[0])), self.names)
+
+    def checked_state(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
+        """``q`` and ``u`` as new arrays. Raises `SolveError` for wrong sizes and values that are not finite."""
+        given, n_rows = self.read(Point(t, q, u, r, s))
+        zeros = {what: np.zeros(len(names)) for what, names in self.names.items()}
+        at = with_defaults(given, Point(None, **zeros), self.names, "a state")
+        rows = [self.state(at)] if n_rows is None else [_require_finite(x, self.names) for x in rows_of(at, n_rows)]
+        if n_rows is None:
+            return rows[0].q.copy(), rows[0].u.copy()
+        qs, us = (np.array([getattr(x, what) for x in rows]).reshape(n_rows, len(self.names[what])) for what in "qu")
+        return qs, us
 
     def split(self, y: Array) -> tuple[Array, ...]:
         """The parts (q, u), or (q, u, s) of a model with states."""
@@ -418,12 +420,9 @@ class Interpreted:
         return tuple(parts) if self.STATES else tuple(parts[:2])
 
     def inputs_along(self, function: Any, inputs: Any, times: Any, states: Any, control: Any = None) -> Array:
-        """All inputs of a run at many states, (n_t, n_r + n_hidden), with zeros for hidden inputs, and the states."""
+        """The inputs of a run at many states, (n_t, n_r)."""
         at = self._inputs_at(inputs, control, function.prepared)
-        rows = np.array([self.inputs(at(t, y)) for t, y in zip(times, states, strict=True)]).reshape(len(times), -1)
-        if self.STATES:
-            rows[:, -len(self.STATES) :] = states[:, -len(self.STATES) :]
-        return rows
+        return np.array([at(t, y) for t, y in zip(times, states, strict=True)]).reshape(len(times), len(self.INPUTS))
 
     def along(
         self, function: Any, inputs: Any, control: Any, times: Any, states: Any, others: Iterable[Any] = ()
@@ -467,16 +466,16 @@ class Interpreted:
         return at
 
     def make_consistent(
-        self, prepared: Values, t: float, q: Any, u: Any, r: Any, fixed: Iterable[int], tolerance: float
+        self, prepared: Values, t: float, q: Any, u: Any, r: Any, fixed: Iterable[int], tolerance: float, s: Any = None
     ) -> tuple[int, Array, Array, int]:
         """Status, corrected ``q`` and ``u``, and the number of corrections."""
-        state, inputs = self.checked_state(t, q, u), self.inputs(r)
+        state = self.checked_state(t, q, u, r, s)
         levels = "position_level" in self.FUNCTIONS, "velocity_level" in self.FUNCTIONS
         flags = np.zeros(len(self.COORDINATES) + len(self.SPEEDS), dtype=bool)
         flags[list(fixed)] = True
 
         def value(name: str, q: Array, u: Array) -> Array:
-            return np.asarray(self.Function(name, prepared).value(t, q, u, inputs))
+            return np.asarray(self.Function(name, prepared, states=np.zeros(len(self.STATES))).value(t, q, u, r, s))
 
         try:
             status, corrections = consistent.make_consistent(value, levels, state, flags, tolerance)
@@ -558,6 +557,14 @@ def _finite(values: Any, names: Sequence[str], what: str) -> Array:
         if not np.isfinite(value):
             raise SolveError(f"{name} ({what}) is {value}; every entry of {what} must be finite")
     return array
+
+
+def _require_finite(at: Point, names: Mapping[str, tuple[str, ...]]) -> Point:
+    """The arguments at one state. Raises `SolveError` that names an entry that is NaN or infinite."""
+    _finite([at.t], ("t",), "t")
+    for what, own in names.items():
+        _finite(getattr(at, what), own, what)
+    return at
 
 
 def _message(status: int) -> str:

@@ -4,8 +4,7 @@ A back end turns the program of a model into a :class:`Build`, whose ``module`` 
 integrates. The emitted Cython module is one implementation; its docstrings describe each function in detail. To add a
 back end, add a module or folder next to this file and a line to ``kanegen/backends/registry.py``.
 
-Arrays are float64: ``q`` (n_q,), ``u`` (n_u,), ``s`` (n_s,), the states of a model with states, ``r`` (n_r,), followed
-by values of the hidden inputs where needed; the states are the last of them.
+Arrays are float64. The arguments of functions are those of a `Point` (kanegen/backends/points.py), in its order.
 Functions raise `SolveError` if they cannot be evaluated; those that return a status return a
 :class:`kanegen.codes.Status` (or another negative number).
 """
@@ -83,13 +82,33 @@ class ModelFunction(Protocol):
     prepared: Any
     repartitioned: int
 
-    def value(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
+    def value(
+        self,
+        t: Any,
+        q: Any,
+        u: Any,
+        r: Any = None,
+        s: Any = None,
+        out: Any = None,
+        forces: Any = None,
+        free: Any = None,
+    ) -> Any:
         """The value: a float, or an array of ``shape``."""
 
-    def pair(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> tuple[Array, ...]:
+    def pair(
+        self,
+        t: Any,
+        q: Any,
+        u: Any,
+        r: Any = None,
+        s: Any = None,
+        out: Any = None,
+        forces: Any = None,
+        free: Any = None,
+    ) -> tuple[Array, ...]:
         """``(q', u')`` of a right-hand side, and s' of a model with states."""
 
-    def with_units(self, t: Any, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
+    def with_units(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
         """The residuals of constraints and their units, each (n,), at one state given by arrays.
 
         The unit is what a residual changes by, to first order, when q and u change by the size of their largest
@@ -141,9 +160,10 @@ class Evaluator(Protocol):
     """A model that can be evaluated and integrated. Attributes in capitals describe the model.
 
     A solver calls ``Prepared(parameters, gains=None, allowed=(), partial=False)`` once and ``Function(name, prepared,
-    inputs=None, named=None)`` for each function, where ``named(q, u, r, s)`` makes arrays of values by name.
+    inputs=None, named=None, states=None)`` for each function, with default inputs and states, NaN for none, where
+    ``named(q, u, r, s)`` makes arrays of values by name.
     ``Batch(name, memory, run)`` calls code on vector lanes, for back ends that have some.
-    ``Control(law, slots, low, high, sample_time=0.0, start=(), hidden=None, delay=0.0, before=None, first=None,
+    ``Control(law, slots, low, high, sample_time=0.0, start=(), free=None, delay=0.0, before=None, first=None,
     places=None)`` is the source of a group of inputs of a run; ``Inverse(slots)`` computes inverse dynamics along a
     motion, ``Assembly`` the motion along a path of some coordinates.
     """
@@ -170,7 +190,7 @@ class Evaluator(Protocol):
     Assembly: Callable[..., Any]
     Inverse: Callable[..., Any]
 
-    def checked_state(self, t: Any, q: Any, u: Any, r: Any = None) -> tuple[Array, Array]:
+    def checked_state(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
         """``q`` and ``u`` as arrays. Raises `SolveError` for arguments of the wrong kind or size."""
 
     def integrate(
@@ -182,7 +202,7 @@ class Evaluator(Protocol):
         """The times (n,) between ``t0`` and ``t1``, in this direction, at which functions of time switch."""
 
     def inputs_along(self, function: Any, inputs: Any, times: Any, states: Any, control: Any = None) -> Array:
-        """All inputs of a run at many states, (n_t, n_r + n_hidden), with zeros for hidden inputs, and the states.
+        """The inputs of a run at many states, (n_t, n_r).
 
         ``control``: the controls of the run; samples have the values that acted.
         """
@@ -193,19 +213,23 @@ class Evaluator(Protocol):
         """Values of functions at many states, one array (n_t, n_out) for each."""
 
     def make_consistent(
-        self, prepared: Any, t: float, q: Any, u: Any, r: Any, fixed: Collection[int], tolerance: float
+        self, prepared: Any, t: float, q: Any, u: Any, r: Any, fixed: Collection[int], tolerance: float, s: Any = None
     ) -> tuple[int, Array, Array, Any]:
         """Status, corrected ``q`` and ``u``, and the number of corrections."""
 
     def impulse(
-        self, prepared: Any, t: float, q: Any, u: Any, r: Any, generalized: Any, rows: Any = None
+        self, prepared: Any, t: float, q: Any, u: Any, r: Any, generalized: Any, rows: Any = None, s: Any = None
     ) -> tuple[Any, ...]:
         """Speeds after an impulse."""
 
-    def contacts(self, prepared: Any, t: float, q: Any, u: Any, r: Any, atol: Any = None) -> tuple[Any, ...]:
+    def contacts(
+        self, prepared: Any, t: float, q: Any, u: Any, r: Any, atol: Any = None, s: Any = None
+    ) -> tuple[Any, ...]:
         """Modes, gaps, forces and accelerations of the contacts at a state; ``atol``: tolerances of (q, u)."""
 
-    def contacts_after_impulse(self, prepared: Any, t: float, q: Any, u_before: Any, u: Any, r: Any) -> tuple[Any, ...]:
+    def contacts_after_impulse(
+        self, prepared: Any, t: float, q: Any, u_before: Any, u: Any, r: Any, s: Any = None
+    ) -> tuple[Any, ...]:
         """The reaction of the contacts to an impulse."""
 
     def contact_layout(self) -> list[tuple[int, int, int]]:
@@ -215,11 +239,11 @@ class Evaluator(Protocol):
 class BatchPlan(NamedTuple):
     """The arguments and results of a function at N states.
 
-    ``arguments``: t (1,), q (n_q,), u (n_u,), all inputs (n_r + n_hidden,), and the varied parameters, if there are
-    some; arrays with one dimension more have a value for each row. ``results``: the parts of the result, arrays
-    (N, ...). Arrays are aligned, float64, with any strides. ``p``: parameters and gains. ``varied``: indices of the
-    parameters with a value for each row. ``needed``: indices of values in p after ``prepare()`` that must be finite.
-    ``failed`` (N,): becomes 1 in rows without a result, which become NaN.
+    ``arguments``: t (1,), q (n_q,), u (n_u,), r (n_r,), forces (n_rows,), free (n_free,), s (n_s,), and the varied
+    parameters, if there are some; arrays with one dimension more have a value for each row. ``results``: the parts of
+    the result, arrays (N, ...). Arrays are aligned, float64, with any strides. ``p``: parameters and gains. ``varied``:
+    indices of the parameters with a value for each row. ``needed``: indices of values in p after ``prepare()`` that
+    must be finite. ``failed`` (N,): becomes 1 in rows without a result, which become NaN.
     """
 
     arguments: tuple[Array, ...]
@@ -241,7 +265,7 @@ class BatchFunction(Protocol):
         t: float,
         q: Any,
         u: Any,
-        r: Array,
+        others: tuple[Array, ...],
         results: tuple[Any, ...],
         shapes: tuple[tuple[int, ...], ...],
         p: Array,
@@ -249,7 +273,8 @@ class BatchFunction(Protocol):
     ) -> NDArray[np.uint8] | None:
         """Evaluate all rows, if q, u and the results are contiguous arrays (N, ...) that share no memory.
 
-        ``r``, ``p``: all inputs, and parameters and gains, the same in all rows. ``shapes``: those of the results
+        ``others``: r, forces, free and s, as far as they have entries, and ``p``: parameters and gains, the same in all
+        rows. ``shapes``: those of the results
         without N. Ctrl-C is noticed after each ``piece`` of the rows. Returns the marks (N,) of rows that failed, or
         an empty array if none did; None, without evaluating, for other arguments.
         """

@@ -12,10 +12,11 @@ from kanegen.arrays import Array
 from kanegen.backends.protocol import ModuleRun
 from kanegen.codes import Status
 from kanegen.errors import SolveError
+from kanegen.run_options import StepOptions, step_limit, table
 
 SUPPORTED: Final = frozenset(
-    {"method", "rtol", "atol", "first_step", "max_step", "max_steps", "t_eval"}
-    | {"dense", "progress", "control", "instants"}
+    {name for name, option in table(StepOptions).items() if option.scipy}
+    | {"t_eval", "dense", "progress", "control", "instants"}
 )
 """The options of runs that these solvers know."""
 
@@ -41,8 +42,8 @@ class Run:
         t1: float,
         next_stop: Callable[[float, Array], float],
     ) -> None:
-        """Take steps until ``t1``, a failure or ``max_steps``; ``next_stop(t, y)`` samples inputs and returns the next
-        time to do so."""
+        """Take steps until ``t1``, a failure or the limit of steps; ``next_stop(t, y)`` samples inputs and returns the
+        next time to do so."""
         try:
             stop = next_stop(self.t, self.y)
             while self._follow(method, ode, stop) == Status.FINISHED and stop != t1:
@@ -74,7 +75,7 @@ class Run:
         return self.status
 
     def _step(self, solver: Any) -> Status:
-        most = self.options.get("max_steps")
+        most = step_limit(self.options)
         if solver.status == "finished":
             return Status.FINISHED
         if most is not None and len(self.steps) >= most:

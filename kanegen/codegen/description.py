@@ -14,7 +14,7 @@ from kanegen.codegen.sources import Sources
 from kanegen.errors import BuildError
 from kanegen.model.contacts import Event
 from kanegen.model.expressions import symbol_name
-from kanegen.model.inputs import InputLayout
+from kanegen.model.inputs import FORCES, FREE
 from kanegen.model.laws import Value
 from kanegen.model.records import FrozenMapping
 from kanegen.program.records import ContactEntry
@@ -264,10 +264,17 @@ class Description:
         return tuple(name for law in self.laws.values() for name in law.switches)
 
     @cached_property
-    def input_layout(self) -> InputLayout:
-        """The layout of the array r of compiled functions."""
-        free = self.servo.controls if self.servo is not None and self.servo.free else ()
-        return InputLayout(self.inputs, self.contacts.rows, self.input_names(free), self.states)
+    def free_controls(self) -> tuple[str, ...]:
+        """Names of the controls of servo-constraints whose free vector y is given at run time."""
+        return self.input_names(self.servo.controls) if self.servo is not None and self.servo.free else ()
+
+    @cached_property
+    def arguments(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of the entries of the arguments of compiled functions, without the time."""
+        of_state = {letter: self.names[letter] for letter in "qurs"}
+        of_contacts = tuple(f"multiplier of {row}" for row in self.contacts.rows)
+        of_servo = tuple(f"y {name}" for name in self.free_controls)
+        return {**of_state, FORCES: of_contacts, FREE: of_servo}
 
     @property
     def dependent_names(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Contact rows of gaps, directions of slip and latches. All are derived; the runtime selects the active rows.
 
 Row k is ``W_k u' + w0_k``, the second derivative of a gap or the first derivative of a slip velocity. Its multiplier
-lambda_k exerts the generalized force ``W_k^T lambda_k``. The multipliers are hidden inputs of every function.
+lambda_k exerts the generalized force ``W_k^T lambda_k``. The multipliers are arguments of every function.
 """
 
 from __future__ import annotations

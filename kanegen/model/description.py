@@ -21,9 +21,9 @@ from kanegen.model.contacts import (
     resolved_contacts,
 )
 from kanegen.model.control import ControlConstraints, Servo
-from kanegen.model.expressions import atoms, base_symbol, derivative_order, symbol_name, vector_expressions
+from kanegen.model.expressions import atoms, base_symbol, derivative_order, vector_expressions
 from kanegen.model.geometry import Geometry, is_ground
-from kanegen.model.inputs import Input, InputLayout, normalized_inputs
+from kanegen.model.inputs import Input, normalized_inputs
 from kanegen.model.reactions import Reaction, normalized_reactions
 from kanegen.model.records import (
     ACCELERATION,
@@ -208,12 +208,11 @@ class SystemDescription:
         return tuple(pair for contact in self.resolved_contacts for pair in contact.forces)
 
     @cached_property
-    def input_layout(self) -> InputLayout:
-        """The layout of the array r of compiled functions."""
-        names, servo = tuple(item.name for item in self.inputs), self.servo
+    def free_controls(self) -> tuple[str, ...]:
+        """The names of the controls of servo-constraints whose free vector y is given at run time."""
+        servo = self.servo
         free = () if servo is None or servo.y is not None else servo.slots(self.inputs)
-        states = tuple(map(symbol_name, self.states))
-        return InputLayout(names, self.contact_rows, tuple(names[k] for k in free), states)
+        return tuple(self.inputs[k].name for k in free)
 
     @cached_property
     def contact_multipliers(self) -> tuple[Any, ...]:
@@ -223,7 +222,7 @@ class SystemDescription:
     @cached_property
     def free_symbols(self) -> tuple[Any, ...]:
         """The symbols of the free vector of servo-constraints."""
-        return tuple(sympy.Symbol(f"y {name}") for name in self.input_layout.free_controls)
+        return tuple(sympy.Symbol(f"y {name}") for name in self.free_controls)
 
     @property
     def is_accelerated(self) -> bool:

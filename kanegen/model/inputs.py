@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations
 from typing import Any, Final
 
-import numpy as np
 import sympy
 from sympy.core.function import AppliedUndef
 from sympy.physics.vector import dynamicsymbols
@@ -279,63 +277,3 @@ FORCES: Final = "forces"
 
 FREE: Final = "free"
 """The array of the free vector of servo-constraints in programs."""
-
-
-@dataclass(frozen=True)
-class InputLayout:
-    """The entries of the array ``r`` of compiled functions, in this order.
-
-    First come the ``inputs`` of the user, (n_r,). The hidden inputs follow, which the runtime sets: the multipliers of
-    the ``contact_rows``, the entries of the free vector y for the ``free_controls`` (the controls of servo-constraints
-    whose y is given at run time), and the additional ``states`` of the model, (n_s,).
-    """
-
-    inputs: tuple[str, ...]
-    contact_rows: tuple[str, ...] = ()
-    free_controls: tuple[str, ...] = ()
-    states: tuple[str, ...] = ()
-
-    @cached_property
-    def hidden(self) -> tuple[str, ...]:
-        """The names of the hidden inputs."""
-        multipliers = (f"multiplier of {row}" for row in self.contact_rows)
-        return (*multipliers, *(f"y {name}" for name in self.free_controls), *self.states)
-
-    @cached_property
-    def size(self) -> int:
-        """The number of all entries."""
-        return len(self.inputs) + len(self.contact_rows) + len(self.free_controls) + len(self.states)
-
-    @cached_property
-    def hidden_slots(self) -> slice:
-        """The slots of the hidden inputs."""
-        return slice(len(self.inputs), self.size)
-
-    @cached_property
-    def multiplier_slots(self) -> slice:
-        """The slots of the multipliers of the contact rows."""
-        return slice(len(self.inputs), len(self.inputs) + len(self.contact_rows))
-
-    @cached_property
-    def free_slots(self) -> slice:
-        """The slots of the free vector."""
-        return slice(self.multiplier_slots.stop, self.size - len(self.states))
-
-    @cached_property
-    def state_slots(self) -> slice:
-        """The slots of the additional states."""
-        return slice(self.free_slots.stop, self.size)
-
-    def split(self, values: Any) -> dict[str, Any]:
-        """The parts of all entries by the names of their arguments."""
-        slots = {FORCES: self.multiplier_slots, FREE: self.free_slots, "s": self.state_slots}
-        return {"r": values[: len(self.inputs)], **{name: values[part] for name, part in slots.items()}}
-
-    def array(self, inputs: Any = 0.0, multipliers: Any = 0.0, free: Any = 0.0, states: Any = 0.0) -> Any:
-        """The array r with these values, a number for all entries of a part or one for each."""
-        array = np.empty(self.size)
-        array[: len(self.inputs)] = inputs
-        array[self.multiplier_slots] = multipliers
-        array[self.free_slots] = free
-        array[self.state_slots] = states
-        return array

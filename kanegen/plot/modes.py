@@ -8,12 +8,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, real_array
 from kanegen.errors import SolveError, brief, text_of
 from kanegen.solve.analysis.continuation import Branch
 from kanegen.solve.analysis.equilibrium import NEUTRAL, Equilibrium
 from kanegen.solve.analysis.linearize import Linearization
-from kanegen.solve.values import real_array
 from kanegen.units import labeled
 
 KINDS: Final = ("parts", "plane")

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, real_array
 from kanegen.errors import SolveError, brief
 from kanegen.plot.drift import require_solution
-from kanegen.solve.values import flag, real_array
+from kanegen.solve.values import flag
 
 MOST = 10_000
 """Largest number of times that are given by their number."""

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, real_array
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
 from kanegen.errors import SolveError, brief, text_of
 from kanegen.plot.work import TOLERANCES, work_points
 from kanegen.solve import Solution, Solver
-from kanegen.solve.values import names_in, positive, real_array, require_none, unknown
+from kanegen.solve.values import names_in, positive, require_none, unknown
 
 WORK: Final[Mapping[str, str]] = {
     "evaluations": "evaluations of the right-hand side",

@@ -160,16 +160,15 @@ def program_of(functions: Functions) -> Program:
     """Return the program of all functions added so far."""
     equations = functions.equations
     model = equations.model
-    layout = model.input_layout
     symbols = Symbols(
         tuple(map(symbol_name, model.coordinates)),
         tuple(map(symbol_name, model.speeds)),
-        layout.inputs,
+        tuple(item.name for item in model.inputs),
         tuple(map(str, model.parameters)),
         equations.gain_names,
-        layout.states,
-        layout.contact_rows,
-        layout.free_controls,
+        tuple(map(symbol_name, model.states)),
+        model.contact_rows,
+        model.free_controls,
     )
     made = tuple(functions.known.values())
     return Program(model.name, equations.graph, symbols, made, contacts=contact_table(model), events=event_table(model))

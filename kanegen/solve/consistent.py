@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.points import Point
 from kanegen.codegen.description import ControlConstraintLabels, Description
 from kanegen.codes import Status
 from kanegen.errors import SolveError, warn_user
@@ -61,19 +62,17 @@ class RunStart(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """A state to be corrected, with its inputs and the functions of the constraints."""
+    """A state to be corrected, with its inputs, and the functions of the constraints."""
 
     functions: CompiledFunctions
-    t: float
-    q: Any
-    u: Any
-    r: Array
+    at: Point
     tolerance: float
 
     def corrected(self, fixed: Iterable[int]) -> tuple[int, Array, Array]:
         """Status and corrected state; the components ``fixed`` of (q, u) do not change."""
-        state = self.functions.prepared, self.t, self.q, self.u, self.r
-        status, q, u, _ = self.functions.module.make_consistent(*state, sorted(fixed), self.tolerance)
+        t, q, u, r, s, *_ = self.at
+        state = self.functions.prepared, t, q, u, r
+        status, q, u, _ = self.functions.module.make_consistent(*state, sorted(fixed), self.tolerance, s)
         return status, q, u
 
 
@@ -87,34 +86,33 @@ def make_consistent(
     tolerance: float,
     s: Any = None,
 ) -> tuple[Array, Array]:
-    """Correct a state; see :meth:`kanegen.Solver.make_consistent`, whose arguments these are.
-
-    The states ``s`` are read by laws only; elsewhere they are part of ``r``.
-    """
+    """Correct a state; see :meth:`kanegen.Solver.make_consistent`, whose arguments these are."""
     description = functions.description
     fixed_indices = _fixed(fixed, (*description.coordinates, *description.speeds))
     positive(tolerance, "tolerance")
     if not description.constraints.levels:
         given = functions.beside_laws((), r)[0] if isinstance(r, Mapping) else r
-        state: tuple[Array, Array] = functions.module.checked_state(t, q, u, given)
+        state: tuple[Array, Array] = functions.module.checked_state(t, q, u, given, s)
         return state
     functions, needed = _required(functions)
     if isinstance(r, Mapping) or (r is None and not functions.inputs_read(needed).isdisjoint(description.laws)):
         # Laws that constraints read depend on positions, which a second pass does not change any more.
         for _ in range(2):
-            inputs = functions.with_states(functions.with_laws(needed, t, q, u, r, s), s)
-            q, u = make_consistent(functions, t, q, u, inputs, fixed, tolerance)
+            inputs = functions.with_laws(needed, t, q, u, r, s)
+            q, u = make_consistent(functions, t, q, u, inputs, fixed, tolerance, s)
         return q, u
-    functions.get("residuals").value(t, q, u, r)  # checks the arguments
-    guess = Guess(functions, float(t), q, u, functions.inputs(r, needed), tolerance)
+    at = Point(t, q, u, r, s)
+    at.evaluate(functions.get("residuals").value)  # checks the arguments
+    guess = Guess(functions, functions.complete(at._replace(t=float(t)), needed), tolerance)
     status, new_q, new_u = guess.corrected(fixed_indices.values())
     if status == Status.OK:
         return new_q, new_u
     if status != Status.INCONSISTENT:
-        functions.require_finite(("Q", "position_level", "velocity_level", "displacements"), t, new_q, new_u, r)
+        last = at._replace(q=new_q, u=new_u)
+        functions.require_finite(("Q", "position_level", "velocity_level", "displacements"), last)
         raise SolveError(f"the constraints cannot be evaluated at t = {t!r} s: status {status} of a function")
-    best = replace(guess, q=new_q, u=new_u)
-    raise SolveError(_impossible(best, fixed_indices, r))
+    best = replace(guess, at=guess.at._replace(q=new_q, u=new_u))
+    raise SolveError(_impossible(best, fixed_indices))
 
 
 def completed(
@@ -124,6 +122,7 @@ def completed(
     fixed: Collection[str],
     r: Any,
     allowed: float | None = None,
+    s: Any = None,
 ) -> tuple[Array, Array]:
     """A state (q, u) from the values of some coordinates and speeds; constraints must determine the others.
 
@@ -136,6 +135,8 @@ def completed(
         the state violates them by more than ``allowed`` (see :func:`violations`; None: by any amount).
     r
         Inputs (n_r,) at ``t``, or None for the defaults.
+    s
+        States (n_s,), or None where the constraints and the masses do not depend on them.
 
     Raises
     ------
@@ -148,12 +149,12 @@ def completed(
     state = np.array([known.get(name, 0.0) for name in names])
     q, u = np.split(state, [len(d.coordinates)])
     if missing:
-        return _with_missing(functions, t, state, missing, fixed, r, allowed)
+        return _with_missing(functions, Point(t, q, u, r, s), missing, fixed, allowed)
     if allowed is None or not d.constraints.levels or set(names) <= set(fixed):
         return q, u
-    if not violations(functions, t, q, u, r, allowed):
+    if not violations(functions, Point(t, q, u, r, s), allowed):
         return q, u
-    return make_consistent(functions, t, q, u, r, fixed, _TOLERANCE)
+    return make_consistent(functions, t, q, u, r, fixed, _TOLERANCE, s)
 
 
 def start_state(
@@ -182,7 +183,8 @@ def start_state(
     named = {**q.read(given[0]), **u.read(given[1])}
     own = {name: value for name, value in initial.items() if name in (*q.names, *u.names)}
     inputs = inputs_of_constraints(functions, t, r)
-    return *completed(functions, t, own | named, named or own, inputs, allowed), states
+    of_model = states if d.states else None
+    return *completed(functions, t, own | named, named or own, inputs, allowed, of_model), states
 
 
 def inputs_of_constraints(functions: CompiledFunctions, t: float, r: Any) -> Array | None:
@@ -202,11 +204,9 @@ def inputs_of_constraints(functions: CompiledFunctions, t: float, r: Any) -> Arr
 
 def _with_missing(
     functions: CompiledFunctions,
-    t: float,
-    state: Array,
+    at: Point,
     missing: Sequence[str],
     fixed: Collection[str],
-    r: Any,
     allowed: float | None,
 ) -> tuple[Array, Array]:
     """The state with the values that the constraints determine in place of those that are ``missing``.
@@ -214,32 +214,33 @@ def _with_missing(
     A `ModelWarning` says if the constraints admit other positions as well (assembly modes of closed loops).
     """
     d = functions.description
-    names, n_q = (*d.coordinates, *d.speeds), len(d.coordinates)
+    names, n_q, state = (*d.coordinates, *d.speeds), len(d.coordinates), np.concatenate([at.q, at.u])
     if not d.constraints.levels:
         raise SolveError(_undetermined_message(d, missing))
     functions, needed = _required(functions)
-    inputs = functions.inputs(r, needed)
+    complete = functions.complete(at._replace(t=float(at.t)), needed)
     known = [name for level in (d.coordinates, d.speeds) for name in level if not set(level).isdisjoint(missing)]
     held = {names.index(name) for name in (*known, *fixed) if name not in missing}
     is_placed = set(d.coordinates).isdisjoint(missing)
-    tolerance = _accuracy(functions, t, state, r, allowed) if is_placed else _TOLERANCE
+    tolerance = _accuracy(functions, at, allowed) if is_placed else _TOLERANCE
     undetermined, solutions = list[str](), list[tuple[Array, Array]]()
     for guess in _guesses(state, [names.index(name) for name in missing]):
-        attempt = Guess(functions, float(t), guess[:n_q], guess[n_q:], inputs, tolerance)
+        attempt = Guess(functions, complete._replace(q=guess[:n_q], u=guess[n_q:]), tolerance)
         status, q, u = attempt.corrected(held)
-        undetermined = _undetermined(functions, t, (q, u), r, missing) if status == Status.OK else undetermined
+        if status == Status.OK:
+            undetermined = _undetermined(functions, at._replace(q=q, u=u), missing)
         if status == Status.OK and not undetermined:
             solutions.append((q, u))
             if is_placed:
                 break
     if solutions:
-        _warn_of_others(d, t, solutions, missing)
+        _warn_of_others(d, at.t, solutions, missing)
         return solutions[0]
     if undetermined:
         raise SolveError(_undetermined_message(d, undetermined))
     try:
         kept = [names[k] for k in sorted(held)]
-        return make_consistent(functions, t, state[:n_q], state[n_q:], r, kept, tolerance)
+        return make_consistent(functions, at.t, at.q, at.u, at.r, kept, tolerance, at.s)
     except SolveError as error:
         raise SolveError(f"the start gives no value of {', '.join(missing)}, and {error}") from error
 
@@ -260,10 +261,10 @@ def _warn_of_others(d: Description, t: float, solutions: Sequence[tuple[Array, A
             return
 
 
-def _accuracy(functions: CompiledFunctions, t: float, state: Array, r: Any, allowed: float | None) -> float:
+def _accuracy(functions: CompiledFunctions, at: Point, allowed: float | None) -> float:
     """The tolerance with which complete positions do not change if their violation is allowed."""
-    n_q, n_p = len(functions.description.coordinates), len(functions.description.constraints.positions)
-    values, units = (level[:n_p] for level in functions.get("residuals").with_units(t, *np.split(state, [n_q]), r))
+    n_p = len(functions.description.constraints.positions)
+    values, units = (level[:n_p] for level in functions.get("residuals").with_units(*at[:5]))
     error = 1.01 * float(np.abs(values / np.maximum(units, np.finfo(float).tiny)).max(initial=0.0))
     return max(_TOLERANCE, error) if allowed is None or error <= allowed else _TOLERANCE
 
@@ -277,9 +278,7 @@ def _guesses(state: Array, missing: list[int]) -> Iterator[Array]:
         yield guess
 
 
-def _undetermined(
-    functions: CompiledFunctions, t: float, state: tuple[Array, Array], r: Any, missing: Sequence[str]
-) -> list[str]:
+def _undetermined(functions: CompiledFunctions, at: Point, missing: Sequence[str]) -> list[str]:
     """The missing coordinates and speeds that can move while the others are fixed.
 
     Derivatives of the residuals are central differences: constraints on positions in the coordinates, constraints on
@@ -288,16 +287,17 @@ def _undetermined(
     d = functions.description
     n_p = len(d.constraints.positions)
     found: list[str] = []
-    for level, names, rows in ((0, d.coordinates, slice(0, n_p)), (1, d.speeds, slice(n_p, None))):
+    for level, names, rows in (("q", d.coordinates, slice(0, n_p)), ("u", d.speeds, slice(n_p, None))):
         own = [name for name in names if name in missing]
         matrix = np.zeros((len(range(len(d.constraints.levels))[rows]), len(own)))
         for column, name in enumerate(own):
-            step = _DIFFERENCE * size(state[level])
+            state: Array = getattr(at, level)
+            step = _DIFFERENCE * size(state)
             values = []
             for sign in (1.0, -1.0):
-                moved = [part.copy() for part in state]
-                moved[level][names.index(name)] += sign * step
-                values.append(functions.get("residuals").value(t, *moved, r)[rows])
+                moved = state.copy()
+                moved[names.index(name)] += sign * step
+                values.append(at._replace(**{level: moved}).evaluate(functions.get("residuals").value)[rows])
             matrix[:, column] = (values[0] - values[1]) / (2.0 * step)
         found += [name for name, moves in zip(own, _in_null_space(matrix), strict=True) if moves]
     return found
@@ -381,13 +381,13 @@ def _fixed(fixed: str | Iterable[Any], known: Sequence[str]) -> dict[str, int]:
     return {name: known.index(name) for name in names}
 
 
-def violations(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any, tolerance: float) -> list[str]:
+def violations(functions: CompiledFunctions, at: Point, tolerance: float) -> list[str]:
     """One message for each constraint that a state violates at position or velocity level.
 
     A state violates a constraint if its residual exceeds the change that follows when coordinates and speeds change by
     ``tolerance`` times the largest of them: so the unit of the constraint does not matter.
     """
-    values, units = functions.get("residuals").with_units(t, q, u, r)
+    values, units = functions.get("residuals").with_units(*at[:5])
     # Python's floats, because NumPy takes ten times as long for so few of them, and every run starts here.
     if all(abs(value) <= tolerance * unit for value, unit in zip(values.tolist(), units.tolist(), strict=True)):
         return []
@@ -401,16 +401,17 @@ def _beyond(description: Description, values: Array, limits: Array) -> list[str]
     return beyond(labels, values, limits)
 
 
-def _impossible(guess: Guess, fixed_indices: dict[str, int], r: Any) -> str:
+def _impossible(guess: Guess, fixed_indices: dict[str, int]) -> str:
     """The error message with the constraints that remain violated, and advice."""
     description = guess.functions.description
-    values, units = guess.functions.get("residuals").with_units(guess.t, guess.q, guess.u, r)
+    values, units = guess.functions.get("residuals").with_units(*guess.at[:5])
     limits = 1e3 * guess.tolerance * units
     # The speeds are corrected only after the position constraints are satisfied.
     n = len(description.constraints.positions)
     violated = _beyond(description, np.append(values[:n], np.zeros(values.size - n)), limits)
     violated = violated or _beyond(description, values, limits)
-    headline = f"the constraints cannot be satisfied at t = {guess.t!r} s from the given state; the best state violates"
+    where = f"at t = {guess.at.t!r} s from the given state"
+    headline = f"the constraints cannot be satisfied {where}; the best state violates"
     return listed(f"{headline} {len(violated)} of them", violated, _advice(guess, fixed_indices))
 
 
@@ -437,7 +438,7 @@ def control_constraints(functions: CompiledFunctions) -> ControlConstraintLabels
     return d.control_constraints
 
 
-def with_states(labels: ControlConstraintLabels, r: Array, z: Array) -> Array:
+def with_controls(labels: ControlConstraintLabels, r: Array, z: Array) -> Array:
     """The inputs ``r`` (n_r,), with the controls ``z`` of the state inserted."""
     inputs = np.array(r, dtype=np.float64)
     inputs[list(labels.states)] = z
@@ -483,7 +484,7 @@ def consistent_controls(
     function = functions.get("control_level")
     best, smallest = z, np.inf
     for _ in range(_ITERATIONS):
-        rows = function.value(t, q, u, with_states(labels, r, z))
+        rows = function.value(t, q, u, with_controls(labels, r, z))
         matrix, residual = rows[:, :-1], rows[:, -1]
         # The terms of a residual that is affine in the controls.
         terms = np.abs(matrix) @ np.abs(z) + np.abs(residual - matrix @ z)
@@ -499,7 +500,7 @@ def consistent_controls(
             break
     if smallest <= tolerance:
         return best
-    _require_rounding(functions, t, (q, u, with_states(labels, r, best)), tolerance)
+    _require_rounding(functions, t, (q, u, with_controls(labels, r, best)), tolerance)
     return best
 
 
@@ -526,7 +527,7 @@ def start_problems(functions: CompiledFunctions, start: RunStart, z: Array, r: A
     labels = control_constraints(functions)
     if not labels.levels or start.tolerance is None:
         return []
-    state = np.asarray(start.q, dtype=np.float64), np.asarray(start.u, dtype=np.float64), with_states(labels, r, z)
+    state = np.asarray(start.q, dtype=np.float64), np.asarray(start.u, dtype=np.float64), with_controls(labels, r, z)
     values, units = functions.get("control_residuals").with_units(start.t, *state)
     limits = start.tolerance * (units + terms_of(functions, "control_residuals", values, start.t, state))
     rows = [k for k, level in enumerate(labels.levels) if not level.decays]

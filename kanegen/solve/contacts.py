@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.points import Point
 from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description, EventLabel
 from kanegen.codes import REGULARIZED, EventKind, Status
@@ -75,7 +76,7 @@ class Contacts:
 
     ``states`` maps names to states of contacts; ``qdot`` (n_q,), ``udot`` (n_u,) and ``sdot`` (n_s,), the rates of the
     model's states, are the rates with contact forces. ``forces``
-    (n_rows,) are the multipliers in the order of ``description.contacts.rows``; functions take them after the inputs.
+    (n_rows,) are the multipliers in the order of ``description.contacts.rows``; the argument ``forces`` of functions.
     """
 
     states: Mapping[str, ContactState]
@@ -124,18 +125,18 @@ class Impulse(NamedTuple):
         return f"<Impulse: afterwards {shown_values(speeds, self.u)}{acting}>"
 
 
-def check_contact_values(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any) -> None:
+def check_contact_values(functions: CompiledFunctions, at: Point) -> None:
     """Raise `SolveError` listing the values in contact laws that are out of range with the solver's parameters."""
     entries = functions.description.contacts.values
     if not entries:
         return
-    values = functions.get("contact_values").value(t, q, u, r).tolist()
+    values = at.evaluate(functions.get("contact_values").value).tolist()
     problems = [
         f"{entry.name} = {value:.6g}: expected {entry.expected}"
         for entry, value in zip(entries, values, strict=True)
         if not entry.admits(value)
     ]
-    require_none(problems, f"values of contacts at t = {t!r} s: ")
+    require_none(problems, f"values of contacts at t = {at.t!r} s: ")
 
 
 class Contacting(Evaluation):
@@ -147,7 +148,7 @@ class Contacting(Evaluation):
         A run from this state begins with these modes. They follow from the gaps and their rates and, where both vanish,
         from the complementarity of accelerations and forces. A contact that needs an impulse first (a rigid contact
         that approaches with a gap of zero) counts as closed. ``rhs`` and the other functions of the solver treat all
-        contacts as open, unless ``r`` holds the multipliers after the inputs.
+        contacts as open, unless their multipliers are given, as ``forces``.
 
         Parameters
         ----------
@@ -174,7 +175,7 @@ class Contacting(Evaluation):
             names = (*d.coordinates, *d.speeds)
             atol = numbers(tolerances(atol, "atol", defaults(StepOptions)["atol"], names), "atol", names)
             require_none([f"atol is {x!r}; expected positive numbers" for x in atol.tolist() if not x > 0.0][:1])
-        return contacts_at(self._functions, t, q, u, self._functions.with_states(r, s), atol)
+        return contacts_at(self._functions, Point(t, q, u, r, s), atol)
 
     def impulse(self, t: float, q: Any, u: Any, impulses: Any, r: Any = None, s: Any = None) -> Impulse:
         """The speeds after impulses that act at one instant, and the impulses of the constraints.
@@ -207,81 +208,80 @@ class Contacting(Evaluation):
         one_state(t, q, u, r, s)
         constraints, needed = description.constraints, _functions_of_impulses(description)
         home = functions.having(*needed)
-        r = functions.with_states(home.with_laws(needed, t, q, u, r, s), s)
-        before = self.momentum(t, q, u, r)  # checks the arguments
-        generalized = _generalized(self, t, q, u, impulses, r)
+        at = Point(t, q, u, home.with_laws(needed, t, q, u, r, s), s)
+        before = at.evaluate(self.momentum)  # checks the arguments
+        generalized = _generalized(self, at, impulses)
         home.require(needed)
-        inputs, rows = home.inputs(r, needed), _independent_rows(self, t, q, u, r)
+        known, rows = home.complete(at, needed), _independent_rows(self, at)
         if len(rows) == len(description.speeds):
             raise SolveError(_locked(description, t))
-        state = home.prepared, float(t), q, u, inputs
-        status, after, independent = home.module.impulse(*state, generalized, rows)
+        state = home.prepared, float(t), q, u, known.r
+        status, after, independent = home.module.impulse(*state, generalized, rows, known.s)
         if status < 0 or not np.isfinite(after).all():
             raise SolveError(_failed(description, status, t))
         if description.mass != "Q":
-            _require_same_mass(self, t, q, u, after, r)
-        multipliers = np.zeros(len(constraints.rows))
+            _require_same_mass(self, at, after)
+        multipliers, contact_impulses = np.zeros(len(constraints.rows)), np.zeros(len(description.contacts.rows))
         multipliers[rows] = independent
-        contact_impulses = np.zeros(len(description.contacts.rows))
         if functions.module.CONTACTS:
-            check_contact_values(functions, t, q, u, r)
-            after, contact_impulses, more = _with_contacts(self, t, q, u, after, inputs, rows)
+            check_contact_values(functions, at)
+            after, contact_impulses, more = _with_contacts(self, known, after, rows)
             multipliers[rows] += more
-        momentum = self.momentum(t, q, after, r)
+        afterwards = at._replace(u=after)
+        momentum = afterwards.evaluate(self.momentum)
+        J = afterwards.evaluate(self.J) if len(multipliers) else np.empty((0, len(after)))
         return Impulse(
             u=after,
-            constraint_impulse=self.J(t, q, after, r).T @ multipliers if len(multipliers) else np.zeros(len(after)),
+            constraint_impulse=J.T @ multipliers,
             multipliers=multipliers,
             momentum_before=before,
             momentum_after=momentum,
-            reduced_momentum_before=_reduced(self, t, q, u, r, before),
-            reduced_momentum_after=_reduced(self, t, q, after, r, momentum),
+            reduced_momentum_before=_reduced(self, at, before),
+            reduced_momentum_after=_reduced(self, afterwards, momentum),
             contact_impulses=contact_impulses,
             speeds=description.speeds,
             contacts=description.contacts.rows,
         )
 
 
-def _require_same_mass(solver: Contacting, t: float, q: Any, u: Any, after: Array, r: Any) -> None:
+def _require_same_mass(solver: Contacting, at: Point, after: Array) -> None:
     """Raise `SolveError` if M changes with the speeds: the jump would then depend on how the impulse acts."""
-    before, changed = (solver._value(solver.description.mass, t, q, speeds, r) for speeds in (u, after))
+    mass = solver._functions.get(solver.description.mass)
+    before, changed = (at._replace(u=speeds).evaluate(mass.value) for speeds in (at.u, after))
     if np.abs(changed - before).max() > 1e-12 * np.abs(before).max():
         raise SolveError(
-            f"the speeds after an impulse are undetermined at t = {t!r} s: the factors of accelerations in the "
+            f"the speeds after an impulse are undetermined at t = {at.t!r} s: the factors of accelerations in the "
             "loads depend on speeds, which the impulse changes; make them functions of t, q, parameters and inputs"
         )
 
 
-def _with_contacts(
-    solver: Contacting, t: float, q: Any, before: Any, after: Array, inputs: Array, rows: list[int]
-) -> tuple[Array, Array, Array]:
+def _with_contacts(solver: Contacting, at: Point, after: Array, rows: list[int]) -> tuple[Array, Array, Array]:
     """Speeds after the reaction of the contacts, their impulses, additions to the multipliers of ``rows``."""
-    functions, module, layout = solver._functions, solver._functions.module, solver.description.input_layout
-    mass = solver.description.mass
-    state = functions.prepared, float(t), q, before
-    status, failure, final, impulses = module.contacts_after_impulse(*state, after, inputs)
+    functions, module = solver._functions, solver._functions.module
+    state = functions.prepared, float(at.t), at.q, at.u
+    status, failure, final, impulses = module.contacts_after_impulse(*state, after, at.r, at.s)
     if status < 0:
-        raise SolveError(contact_failure(module, status, failure, t))
+        raise SolveError(contact_failure(module, status, failure, at.t))
     if not rows:
         return final, impulses, np.empty(0)
-    r = inputs[: len(layout.inputs)]
-    r_open, r_contact = layout.array(r), layout.array(r, multipliers=impulses)
+    is_open = at._replace(u=final)
     # P is affine in the multipliers of the contacts.
-    contact_part = solver.P(t, q, final, r_contact) - solver.P(t, q, final, r_open)
-    constraint_part = solver._value(mass, t, q, final, r_open) @ (final - after) - contact_part
-    more, *_ = np.linalg.lstsq(solver.J(t, q, final, r_open)[rows].T, constraint_part, rcond=None)
+    contact_part = is_open._replace(forces=impulses).evaluate(solver.P) - is_open.evaluate(solver.P)
+    mass = functions.get(solver.description.mass)
+    constraint_part = is_open.evaluate(mass.value) @ (final - after) - contact_part
+    more, *_ = np.linalg.lstsq(is_open.evaluate(solver.J)[rows].T, constraint_part, rcond=None)
     return final, impulses, more
 
 
-def _independent_rows(solver: Contacting, t: float, q: Any, u: Any, r: Any) -> list[int]:
+def _independent_rows(solver: Contacting, at: Point) -> list[int]:
     """Indices of the independent constraints: all, except in models whose constraints are redundant everywhere."""
     rows = range(len(solver.description.constraints.rows))
     if not rows or solver.description.dependent:
         return list(rows)
-    return list(independent_rows(solver.J(t, q, u, r)))
+    return list(independent_rows(at.evaluate(solver.J)))
 
 
-def _generalized(solver: Contacting, t: float, q: Any, u: Any, impulses: Any, r: Any) -> Array:
+def _generalized(solver: Contacting, at: Point, impulses: Any) -> Array:
     """Generalized impulses (n_u,) from the argument ``impulses``."""
     known = solver.description.impulses
     if isinstance(impulses, str):
@@ -290,42 +290,41 @@ def _generalized(solver: Contacting, t: float, q: Any, u: Any, impulses: Any, r:
         factors = {k: number(x, f"impulse {k}") for k, x in by_name(impulses, known, "impulse").items()}
         if not factors:
             raise SolveError("impulses is an empty mapping: name the impulses that act")
-        rows = solver._value("impulses", t, q, u, r)
+        rows = solver._value("impulses", *at[:5])
         return sum((x * rows[known.index(k)] for k, x in factors.items()), np.zeros(len(solver.description.speeds)))
     return _vector(impulses, solver.description.speeds)
 
 
-def _reduced(solver: Contacting, t: float, q: Any, u: Any, r: Any, momentum: Array) -> Array | None:
+def _reduced(solver: Contacting, at: Point, momentum: Array) -> Array | None:
     """``A2 mom = mom_I + A^T mom_D``."""
     description = solver.description
     if not description.dependent:
         return momentum.copy() if description.independent else None
     if description.independent and solver._functions.problem("A") is not None:
         return None
-    A: Array = solver.A(t, q, u, r)
+    A: Array = at.evaluate(solver.A)
     return momentum[list(description.independent)] + A.T @ momentum[list(description.dependent)]
 
 
-def contacts_at(functions: CompiledFunctions, t: float, q: Any, u: Any, r: Any, atol: Any = None) -> Contacts:
-    """The contacts of a model at a state; see :meth:`kanegen.Solver.contacts`. ``r`` includes the states."""
+def contacts_at(functions: CompiledFunctions, at: Point, atol: Any = None) -> Contacts:
+    """The contacts of a model at a state; see :meth:`kanegen.Solver.contacts`."""
     module, description = functions.module, functions.description
     functions.require(["contacts"])
-    functions.get("gaps").value(t, q, u, r)  # checks the arguments
-    check_contact_values(functions, t, q, u, r)
-    state = functions.prepared, float(t), q, u, functions.inputs(r, ("contacts", "gaps"))
-    status, failure, modes, value, rate, force, qdot, udot = module.contacts(*state, atol)
+    at.evaluate(functions.get("gaps").value)  # checks the arguments
+    check_contact_values(functions, at)
+    known = functions.complete(at, ("contacts", "gaps"))
+    state = functions.prepared, float(at.t), at.q, at.u, known.r, atol, known.s
+    status, failure, modes, value, rate, force, qdot, udot = module.contacts(*state)
     if status < 0 or not np.isfinite(udot).all():
-        functions.require_finite(("contacts",), t, q, u, r)
-        raise SolveError(contact_failure(module, status, failure, t))
+        functions.require_finite(("contacts",), at)
+        raise SolveError(contact_failure(module, status, failure, at.t))
     states = {
         name: _state(MODES[mode], layout, value, rate, force)
         for name, mode, layout in zip(module.CONTACTS, modes.tolist(), module.contact_layout(), strict=True)
     }
     sdot = np.empty(0)
     if description.states:
-        inputs = np.array(state[-1])
-        inputs[description.input_layout.multiplier_slots] = force
-        sdot = functions.get("state_rates").value(t, q, u, inputs)
+        sdot = known._replace(forces=force).evaluate(functions.get("state_rates").value)
     return Contacts(FrozenMapping(states), qdot, udot, sdot, force)
 
 

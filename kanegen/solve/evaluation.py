@@ -55,7 +55,7 @@ class Quantity:
     The attribute of a solver is the compiled function, which is created on first use.
     """
 
-    def __init__(self, name: str, description: str, arguments: str = "t q u r s out") -> None:
+    def __init__(self, name: str, description: str, arguments: str = "t q u r s out forces free") -> None:
         self.__name__ = self.__qualname__ = name
         self.__doc__ = description
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -75,7 +75,7 @@ class Quantity:
         return getattr(solver, self.__name__)(*arguments, **named)
 
 
-_OPTIONAL: Final = ("r", "s", "out")
+_OPTIONAL: Final = ("r", "s", "out", "forces", "free")
 
 
 def describe_quantities(solver: type) -> None:
@@ -118,8 +118,9 @@ class Evaluation(SolverQuantities):
         """The units of the model by names, for display; empty if it has none, or was not kept in a pickle."""
         return self.model.all_units if isinstance(self.model, Model) else Units()
 
-    def _value(self, name: str, t: Any, q: Any, u: Any, r: Any, s: Any = None) -> Any:
-        return self._functions.get(name).value(t, q, u, self._functions.with_laws([name], t, q, u, r, s), s)
+    def _value(self, name: str, t: Any, q: Any, u: Any, r: Any, s: Any = None, forces: Any = None) -> Any:
+        r = self._functions.with_laws([name], t, q, u, r, s)
+        return self._functions.get(name).value(t, q, u, r, s, forces=forces)
 
     def _state(self, q: Any, u: Any, s: Any = None) -> tuple[Any, Any, Any]:
         """The state as arrays, from arrays or from mappings and ``initial``."""
@@ -127,7 +128,9 @@ class Evaluation(SolverQuantities):
             return q, u, s
         return state_arrays(self.description, self.initial, q, u, s)
 
-    def residuals(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
+    def residuals(
+        self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, forces: Any = None
+    ) -> tuple[Array, Array]:
         """Residuals of the constraints at position and velocity level, zero on the constraint manifold.
 
         ``(n_position,)``: phi of the holonomic constraints, then invariants (``description.constraints.positions``);
@@ -137,22 +140,24 @@ class Evaluation(SolverQuantities):
         if not constraints.levels:
             q, u, s = self._state(q, u, s)
             r = self._functions.beside_laws((), r)[0] if isinstance(r, Mapping) else r
-            checked, _ = self.extension.module.checked_state(t, q, u, self._functions.with_states(r, s))
+            checked, _ = self.extension.module.checked_state(t, q, u, r, s)
             none = np.empty((*checked.shape[:-1], 0))
             return none, none.copy()
-        values, n = self._residuals(t, q, u, r, s), len(constraints.positions)
+        values, n = self._residuals(t, q, u, r, s, forces=forces), len(constraints.positions)
         return values[..., :n], values[..., n:]
 
-    def rank(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> Any:
+    def rank(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, forces: Any = None) -> Any:
         """The number of independent constraints at a state, or (N,) at N states; needs the function ``rank``."""
-        value = self._value("rank", t, q, u, r, s)
+        value = self._value("rank", t, q, u, r, s, forces)
         return value.astype(int) if isinstance(value, np.ndarray) else int(value)
 
-    def acceleration_parts(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> AccelerationParts:
+    def acceleration_parts(
+        self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, forces: Any = None
+    ) -> AccelerationParts:
         """Constraint-enforcing and momentum-balance parts of u' and w'; needs ``functions="acceleration_parts"``."""
-        return AccelerationParts(*np.moveaxis(self._value("acceleration_parts", t, q, u, r, s), -2, 0))
+        return AccelerationParts(*np.moveaxis(self._value("acceleration_parts", t, q, u, r, s, forces), -2, 0))
 
-    def output(self, name: str, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> Any:
+    def output(self, name: str, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, forces: Any = None) -> Any:
         """The user's output ``name``: a float or an array; (N, ...) at N states.
 
         Raises `SolveError` for unknown names.
@@ -160,22 +165,22 @@ class Evaluation(SolverQuantities):
         shapes = self.description.outputs
         name = known_name(name, tuple(shapes), "output")
         compiled = f"output:{name}"
-        value = self._value(compiled, t, q, u, r, s)
+        value = self._value(compiled, t, q, u, r, s, forces)
         if shapes[name] == ():
             return value
         rows = value.shape[: value.ndim - len(self._functions.having(compiled).module.FUNCTIONS[compiled])]
         return value.reshape((*rows, *shapes[name]))
 
-    def outputs(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> dict[str, Any]:
+    def outputs(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, forces: Any = None) -> dict[str, Any]:
         """All outputs of the model by name."""
-        return {name: self.output(name, t, q, u, r, s) for name in self.description.outputs}
+        return {name: self.output(name, t, q, u, r, s, forces) for name in self.description.outputs}
 
-    def reaction(self, name: str, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> Wrench:
+    def reaction(self, name: str, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, forces: Any = None) -> Wrench:
         """Force and torque of the model's reaction ``name``. Raises `SolveError` for unknown names."""
         name = known_name(name, self.description.reactions, "compiled reaction")
-        values = self._value(REACTION + name, t, q, u, r, s)
+        values = self._value(REACTION + name, t, q, u, r, s, forces)
         return Wrench(values[..., :3], values[..., 3:])
 
-    def reactions(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None) -> dict[str, Wrench]:
+    def reactions(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, forces: Any = None) -> dict[str, Wrench]:
         """All reactions of the model by name."""
-        return {name: self.reaction(name, t, q, u, r, s) for name in self.description.reactions}
+        return {name: self.reaction(name, t, q, u, r, s, forces) for name in self.description.reactions}

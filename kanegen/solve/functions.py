@@ -10,7 +10,8 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, real_array
+from kanegen.backends.points import Point
 from kanegen.backends.protocol import Build, Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError, NotBuiltError, SolveError
@@ -20,7 +21,6 @@ from kanegen.solve.values import (
     by_name,
     input_array,
     number,
-    real_array,
     state_arrays,
 )
 
@@ -69,13 +69,13 @@ class CompiledFunctions:
         self._made_from: tuple[Any, ...]
         self._made_from, self.description = (extension, description, parameters, gains, dict(initial)), description
         self._initial = initial
-        self._read: dict[tuple[str, ...], frozenset[int]] = {}
+        self._read: dict[tuple[str, ...], tuple[frozenset[int], frozenset[int]]] = {}
         self._beside: dict[tuple[str, ...], Array] = {}
         self._functions: dict[str, Any] = {}
         self._parts: dict[tuple[str, ...], CompiledFunctions] = {}
         self._unset = frozenset(np.flatnonzero(np.isnan(parameters)).tolist())
         defaults = [np.nan if slot.default is None else slot.default for slot in description.input_slots]
-        self._defaults: Array = description.input_layout.array(np.array(defaults, dtype=np.float64), states=np.nan)
+        self._defaults: Array = np.array(defaults, dtype=np.float64)
         self.prepared = module.Prepared(parameters, gains, self._avoidable(), bool(self._unset))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -152,21 +152,28 @@ class CompiledFunctions:
         home = self.having(name)
         home.require([name])
         named = None if name in _OTHER_SPEEDS else self._arrays
-        return home.module.Function(name, home.prepared, home._values_by_default([name]), named)
+        of_call = home.defaults_of([name])
+        return home.module.Function(name, home.prepared, of_call.r, named, of_call.s)
 
     def _arrays(self, q: Any, u: Any, r: Any, s: Any) -> tuple[Any, ...]:
         """A state and inputs as arrays, from mappings by name or arrays."""
         q, u, s = state_arrays(self.description, self._initial, q, u, s)
         return q, u, input_array(self.description, r, self._defaults) if isinstance(r, Mapping) else r, s
 
-    def arrays_for(self, name: str, q: Any, u: Any, r: Any, s: Any) -> tuple[Any, ...]:
+    def arrays_for(self, name: str, at: Point) -> Point:
         """The arguments of a function as arrays, with values by name and those that are missing, as in its calls."""
+        t, q, u, r, s, *others = at
         named = not (by_array(q) and by_array(u) and (r is None or by_array(r)) and (s is None or by_array(s)))
-        return self._arrays(q, u, r, s) if named and name not in _OTHER_SPEEDS else (q, u, r, s)
+        return Point(t, *self._arrays(q, u, r, s), *others) if named and name not in _OTHER_SPEEDS else at
 
-    def defaults_of(self, name: str) -> Array:
-        """The default inputs and hidden ones of a function, (n_r + n_hidden,), NaN where it reads one without."""
-        return self._values_by_default([name])
+    def defaults_of(self, names: Iterable[str]) -> Point:
+        """The default arguments of functions, (n,) each: NaN for inputs and states without a default that one of them
+        reads, else zero; no state."""
+        d, of_contacts = self.description, self.description.contacts.rows
+        r, s = np.nan_to_num(self._defaults), np.zeros(len(d.states))
+        inputs, states = self.reads(names)
+        r[list(inputs)], s[list(states)] = self._defaults[list(inputs)], np.nan
+        return Point(None, None, None, r, s, np.zeros(len(of_contacts)), np.zeros(len(d.free_controls)))
 
     def with_parameters(self, values: Mapping[int, float]) -> CompiledFunctions:
         """The functions with other values of some parameters, by index. Raises `SolveError` for impossible values."""
@@ -195,32 +202,36 @@ class CompiledFunctions:
             if (problem := self.problem(name)) is not None:
                 raise self._error(name, problem)
 
-    def inputs_read(self, names: Iterable[str]) -> frozenset[int]:
-        """The indices of the inputs and states, in `InputLayout`, that at least one of these functions reads."""
+    def reads(self, names: Iterable[str]) -> tuple[frozenset[int], frozenset[int]]:
+        """The indices of the inputs and of the states that at least one of these functions reads."""
         listed = tuple(names)
         if listed not in self._read:
-            entries = (self.having(name).description.functions.get(name) for name in listed)
-            first = self.description.input_layout.state_slots.start
-            read = ((*e.inputs, *(first + k for k in e.states)) for e in entries if e is not None)
-            self._read[listed] = frozenset[int]().union(*read)
+            entries = [self.having(name).description.functions.get(name) for name in listed]
+            inputs = (e.inputs for e in entries if e is not None)
+            states = (e.states for e in entries if e is not None)
+            self._read[listed] = frozenset[int]().union(*inputs), frozenset[int]().union(*states)
         return self._read[listed]
 
-    def inputs(self, r: Any, names: Iterable[str]) -> Array:
-        """The inputs for several functions at once: ``r``, or the defaults with the hidden inputs, (n_r + n_hidden,).
+    def inputs_read(self, names: Iterable[str]) -> frozenset[int]:
+        """The indices of the inputs that at least one of these functions reads."""
+        return self.reads(names)[0]
+
+    def complete(self, at: Point, names: Iterable[str]) -> Point:
+        """The arguments of several functions that are called together, with defaults of inputs and states.
 
         Raises `SolveError` where one of the functions reads an input or a state without a default.
         """
-        if r is not None:
-            return input_array(self.description, r, self._defaults) if isinstance(r, Mapping) else real_array(r, "r")
-        listed, layout = list(names), self.description.input_layout
-        values = self._values_by_default(listed)
-        missing = [name for name, x in zip((*layout.inputs, *layout.hidden), values, strict=True) if np.isnan(x)]
+        d, listed = self.description, list(names)
+        r = input_array(d, at.r, self._defaults) if isinstance(at.r, Mapping) else at.r
+        defaults = self.defaults_of(listed)
+        missing = [name for name, x in zip(d.inputs, defaults.r, strict=True) if r is None and np.isnan(x)]
+        missing += [name for name, x in zip(d.states, defaults.s, strict=True) if at.s is None and np.isnan(x)]
         if missing:
             raise SolveError(
                 f"{', '.join(listed)} need values of inputs or states without a default: {', '.join(missing)}; pass "
                 "r= and s=, or give each Input a default"
             )
-        return values
+        return at._replace(r=defaults.r if r is None else r, s=defaults.s if at.s is None and d.states else at.s)
 
     @property
     def law_values(self) -> Callable[..., Any] | None:
@@ -282,7 +293,7 @@ class CompiledFunctions:
         Raises `SolveError` where one of the functions reads an input that has neither.
         """
         if names not in self._beside:
-            values = self._values_by_default(names)[: len(self.description.inputs)]
+            values = self.defaults_of(names).r
             values[list(self.description.laws)] = 0.0
             missing = [name for name, x in zip(self.description.inputs, values, strict=True) if np.isnan(x)]
             if missing:
@@ -308,43 +319,6 @@ class CompiledFunctions:
         inputs[list(d.laws)] = 0.0
         return inputs
 
-    def with_states(self, r: Any, s: Any) -> Any:
-        """The inputs ``r`` followed by the hidden inputs with the states ``s``; ``r`` if no states are given.
-
-        Both can have rows, ``r`` (N, n_r) and ``s`` (N, n_s); the result then has N rows.
-        Inputs and states that are not given are NaN, which functions that read them refuse; inputs by name need a value
-        or a default. Raises `SolveError` for states of the wrong number.
-        """
-        d, layout = self.description, self.description.input_layout
-        if isinstance(r, Mapping):
-            r = input_array(d, r, self._defaults)
-        if s is None:
-            return r
-        states = real_array(s, "s")
-        if not d.states or states.ndim not in (1, 2) or states.shape[-1] != len(d.states):
-            what = f"expected ({len(d.states)},): {', '.join(d.states)}" if d.states else "the model has no states"
-            raise SolveError(f"s has shape {states.shape}; {what}")
-        given = self._defaults if r is None else real_array(r, "r")
-        width = given.shape[-1] if given.ndim in (1, 2) else -1
-        if width not in (len(d.inputs), layout.state_slots.start, layout.size):
-            raise SolveError(f"r has shape {given.shape}; expected ({len(d.inputs)},): {', '.join(d.inputs)}")
-        if given.ndim == states.ndim == 2 and len(given) != len(states):
-            raise SolveError(f"r has {len(given)} rows, but s has {len(states)}; expected the same number")
-        array: Array = np.zeros((*np.broadcast_shapes(given.shape[:-1], states.shape[:-1]), layout.size))
-        array[..., :width] = given
-        array[..., layout.state_slots] = states
-        return array
-
-    def with_forces(self, r: Any, s: Any, forces: Array) -> Array:
-        """The inputs ``r`` and the states ``s`` with the multipliers of the contact rows, (n_r + n_hidden,)."""
-        given, slots = self.with_states(r, s), self.description.input_layout.multiplier_slots
-        values = self._defaults.copy()
-        if given is not None:
-            numbers = real_array(given, "r")
-            values[: len(numbers)] = numbers
-        values[slots] = forces
-        return values
-
     def in_run(self, *names: str) -> tuple[str, ...]:
         """These functions and those that every run of the model calls: contacts, guards of events, impulses."""
         return (*names, *self._every_run)
@@ -354,25 +328,16 @@ class CompiledFunctions:
         specs = {name: spec_of(name) for name in self.module.FUNCTIONS}
         return tuple(name for name, spec in specs.items() if spec is None or spec.every_run)
 
-    def _values_by_default(self, names: Sequence[str]) -> Array:
-        """Default inputs and hidden ones, (n_r + n_hidden,); NaN for inputs and states without a default that one of
-        the functions reads, else zero."""
-        read, values = self.inputs_read(names), self._defaults.copy()
-        unread = [i for i in range(len(values)) if i not in read]
-        if unread:
-            values[unread] = np.nan_to_num(values[unread])
-        return values
-
     def of_parameters(self, name: str) -> Any:
         """The value of a function that depends on the parameters only."""
         d = self.description
         return self.get(name).value(0.0, *map(np.zeros, (len(d.coordinates), len(d.speeds), len(d.inputs))))
 
-    def require_finite(self, names: Iterable[str], t: float, q: Any, u: Any, r: Any) -> None:
+    def require_finite(self, names: Iterable[str], at: Point) -> None:
         """Raise `SolveError` if one of the functions, as far as they were built, is not finite; it names the entry."""
         for name in names:
             if name in self.module.FUNCTIONS and self.problem(name) is None:
-                self.get(name).value(t, q, u, r)
+                at.evaluate(self.get(name).value)
 
     def problem(self, name: str, *, constants: bool = True) -> str | None:
         """Why the function cannot be called; None when it can.
@@ -431,8 +396,10 @@ class CompiledFunctions:
     def _call_with_laws(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         """A function of a state whose inputs are those of the laws, unless they are given."""
 
-        def value(t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
-            return call(t, q, u, self.with_laws([name], t, q, u, r, s), s, out)
+        def value(
+            t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None, free: Any = None
+        ) -> Any:
+            return call(t, q, u, self.with_laws([name], t, q, u, r, s), s, out, forces, free)
 
         return value
 
@@ -479,7 +446,9 @@ def check_names(module: Evaluator, description: Description) -> None:
 
 
 def _empty(module: Evaluator, shape: tuple[int, ...]) -> Callable[..., Array]:
-    def value(t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Array | None = None) -> Array:
+    def value(
+        t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None, free: Any = None
+    ) -> Any:
         rows = module.checked_state(t, q, u)[0].shape[:-1]
         return np.empty((*rows, *shape)) if out is None else out
 

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.points import Point
 from kanegen.codegen.description import Description, ServoLabels
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import group
@@ -84,16 +85,16 @@ class Controlled(Evaluation):
             values below 1e-9 relative to its terms (``Servo(damping=...)`` gives bounded controls there); if y
             contains the controls and does not determine them; for arguments of the wrong shape.
         """
-        return np.asarray(self._servo["control"](t, q, u, self._servo_inputs((t, q, u), y, r, s)))
+        return np.asarray(self._servo_point(t, q, u, r, s, y).evaluate(self._servo["control"]))
 
     def servo_system(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
         """``(S, z)``, (n_psi, n_tau) and (n_psi,), of the equations ``S tau = z`` for the controls."""
-        inputs = self._servo_inputs((t, q, u), None, r, s)
-        return self._servo["servo_matrix"](t, q, u, inputs), self._servo["servo_right_side"](t, q, u, inputs)
+        at = self._servo_point(t, q, u, r, s)
+        return at.evaluate(self._servo["servo_matrix"]), at.evaluate(self._servo["servo_right_side"])
 
     def servo_residuals(self, t: float, q: Any, u: Any, r: Any = None, s: Any = None) -> tuple[Array, Array]:
         """psi (n_psi,) of the servo-constraints, and psi' of the holonomic ones; both vanish on the desired motion."""
-        values = self._servo["servo_residuals"](t, q, u, self._servo_inputs((t, q, u), None, r, s))
+        values = self._servo_point(t, q, u, r, s).evaluate(self._servo["servo_residuals"])
         n_psi = len(self.description.servo.orders) if self.description.servo else 0
         return values[..., :n_psi], values[..., n_psi:]
 
@@ -101,9 +102,7 @@ class Controlled(Evaluation):
         """Whether the servo-constraints at this state are satisfied by unique controls, a family, or none."""
         q, u, s = self._state(q, u, s)
         one_state(t, q, u, r, s)
-        rank, residual, smallest, possible = self._servo["feasibility"](
-            t, q, u, self._servo_inputs((t, q, u), None, r, s)
-        )
+        rank, residual, smallest, possible = self._servo_point(t, q, u, r, s).evaluate(self._servo["feasibility"])
         dimension = len(_controls(self.description)) - int(rank)
         kind = "none" if not possible else "family" if dimension else "unique"
         return Feasibility(kind, dimension, float(residual), float(smallest))
@@ -122,34 +121,29 @@ class Controlled(Evaluation):
         SolveError
             Also if the controls act on every degree of freedom, so that no such equations exist.
         """
-        rows = self._value("underactuation", t, q, u, self._servo_inputs((t, q, u), None, r, s))
+        rows = self._value("underactuation", *self._servo_point(t, q, u, r, s)[:5])
         return Underactuation(rows[..., :-1].copy(), rows[..., -1].copy())
 
-    def _servo_inputs(self, state: tuple[Any, Any, Any], y: Any, r: Any, s: Any) -> Any:
-        """All inputs, then the hidden inputs with y and s; missing ones follow laws, are the defaults or zero."""
+    def _servo_point(self, t: Any, q: Any, u: Any, r: Any, s: Any, y: Any = None) -> Point:
+        """The arguments with all inputs and the free vector y; missing inputs follow laws, are the defaults or zero."""
         d = self.description
         if d.laws and (r is None or isinstance(r, Mapping)):
             unread = dict.fromkeys(d.input_names(_controls(d)), 0.0)
-            r = self._functions.with_laws((), *state, unread | by_name(r or {}, d.inputs, "input"), s)
+            r = self._functions.with_laws((), t, q, u, unread | by_name(r or {}, d.inputs, "input"), s)
         if isinstance(r, Mapping):
             known = dict.fromkeys(self._servo_missing, np.nan)
-            defaults = [known.get(name, x) for name, x in zip(d.inputs, self._servo_defaults, strict=False)]
+            defaults = [known.get(name, x) for name, x in zip(d.inputs, self._servo_defaults, strict=True)]
             r = input_array(d, r, np.array(defaults))
         if r is None and self._servo_missing:
             raise SolveError(
                 f"the inputs {', '.join(self._servo_missing)} of {d.name!r} have no default and are not controls: pass "
                 f"r= ({len(d.inputs)} values: {', '.join(d.inputs)}; the entries of the controls are not read)"
             )
-        if y is None:
-            return self._functions.with_states(self._servo_defaults if r is None else r, s)
-        if d.servo is None or not d.servo.free:
+        if y is not None and (d.servo is None or not d.servo.free):
             reason = "it has no servo-constraints" if d.servo is None else "kg.Servo(y=...) of the model fixes it"
             raise SolveError(f"y cannot be given to the model {d.name!r}: {reason}")
-        free, n_r = numbers(y, "y", d.input_names(d.servo.controls)), len(d.inputs)
-        given = self._servo_defaults[:n_r] if r is None else np.asarray(r, dtype=np.float64)
-        if given.shape != (n_r,):
-            raise SolveError(f"r has shape {given.shape}, expected ({n_r},): {', '.join(d.inputs)}")
-        return self._functions.with_states(d.input_layout.array(given, free=free), s)
+        free = None if y is None else numbers(y, "y", d.free_controls)
+        return Point(t, q, u, self._servo_defaults if r is None else r, s, None, free)
 
 
 def servo_attributes(functions: CompiledFunctions) -> dict[str, Any]:
@@ -163,7 +157,7 @@ def servo_attributes(functions: CompiledFunctions) -> dict[str, Any]:
         _require_stability(d.name, d.servo, functions.of_parameters("servo_gains"))
     return {
         "_servo": {name: functions.call(name) for name in SERVO_FUNCTIONS},
-        "_servo_defaults": d.input_layout.array([x or 0.0 for x in defaults], states=np.nan),
+        "_servo_defaults": np.array([x or 0.0 for x in defaults]),
         "_servo_missing": tuple(name for name, x in zip(d.inputs, defaults, strict=True) if x is None),
     }
 

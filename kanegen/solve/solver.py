@@ -74,8 +74,9 @@ class Solver(Contacting, Controlled, Continuable, Ensembles):
     ----------
     rhs
         ``(q', u')``, arrays (n_q,), (n_u,), with the stabilization of the solver; ``out=(qdot, udot)``. For a model
-        with states ``(q', u', s')``, the last one (n_s,). All quantities treat contacts as open, unless ``r`` holds
-        their multipliers (:meth:`contacts`) after the inputs.
+        with states ``(q', u', s')``, the last one (n_s,). All quantities treat contacts as open, unless ``forces``
+        (n_rows,) are given, the multipliers of the contact rows (:meth:`contacts`). They can also follow the inputs in
+        ``r``, in one array.
     momentum_rhs, speeds_from_momentum
         Functions of (t, q, mom, r=None, s=None) in the momentum forms: ``(q', mom')``, then s', and u (n_u,).
     ode
@@ -222,14 +223,12 @@ class Solver(Contacting, Controlled, Continuable, Ensembles):
         """
         of_q, of_u, of_s = Variables.of(self.description)
         s = of_s.array({**self.initial, **of_s.read(s)}) if isinstance(s, Mapping) else s
-        if not isinstance(r, Mapping):
-            r, s = self._functions.with_states(r, s), None
         if not (by_array(q) and by_array(u)):
             known = {**self.initial, **of_q.read(q), **of_u.read(u)}
             if not known.keys() >= {*of_q.names, *of_u.names}:
                 kept = fixed_names(fixed, (*of_q.names, *of_u.names))
                 inputs = inputs_of_constraints(self._functions, t, r) if isinstance(r, Mapping) else r
-                return completed(self._functions, t, known, kept, inputs, allowed=0.0)
+                return completed(self._functions, t, known, kept, inputs, 0.0, s)
             q, u = of_q.array(known), of_u.array(known)
         one_state(t, q, u, r, s)
         return make_consistent(self._functions, t, q, u, r, fixed, tolerance, s)

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, real_array
 from kanegen.codegen.description import GROUPS, Description
 from kanegen.errors import SolveError, brief, warn_user
 from kanegen.model import Baumgarte, Projection
@@ -175,17 +175,6 @@ def flag(value: Any, what: str) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise SolveError(f"{what} is {brief(value)}; expected True or False")
     return bool(value)
-
-
-def real_array(values: Any, what: str) -> Array:
-    """``values`` as an array of floats of any shape, which can be NaN. Raises `SolveError` for anything else."""
-    try:
-        array = np.asarray(values)
-        if array.size and array.dtype.kind not in "fiu":
-            raise TypeError
-        return array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise SolveError(f"{what} is {brief(values)}; expected real numbers") from error
 
 
 def numbers(values: Any, what: str, names: Sequence[str]) -> Array:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, real_array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError, brief
 from kanegen.model.records import FrozenMapping
@@ -18,7 +18,6 @@ from kanegen.solve.values import (
     names_in,
     number,
     positive_integer,
-    real_array,
     require_none,
     unknown,
     with_keywords,

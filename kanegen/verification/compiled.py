@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.points import Point
 from kanegen.derivation.states import Numbers, State
 from kanegen.errors import BuildError, SolveError
 from kanegen.graph import Context, Node, mpmath_context, numpy_context
@@ -54,8 +55,9 @@ class Compiled:
         gains = state.gains if self._stabilized else np.zeros(len(state.gains))
         prepared = self._module.Prepared(state.p, gains)
         function = self._module.Function(name, prepared)
-        r = np.concatenate([state.r, state.multipliers, state.free, state.s])
-        return np.atleast_1d(np.array(function.value(state.t, state.q, state.u, r))).ravel()
+        s = state.s if len(state.s) else None
+        at = Point(state.t, state.q, state.u, state.r, s, state.multipliers, state.free)
+        return np.atleast_1d(np.array(at.evaluate(function.value))).ravel()
 
 
 def interpreters(subject: Subject) -> tuple[Check, Check]:

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, real_array
 from kanegen.derivation import Equations
 from kanegen.derivation.states import CONDITION, State, random_state, special_state
 from kanegen.errors import SolveError, VerificationError, brief
 from kanegen.model.expressions import symbol_name
-from kanegen.solve.values import TIME, by_name, number, real_array, unknown
+from kanegen.solve.values import TIME, by_name, number, unknown
 
 DRAWS: Final = 200
 """Largest number of random states drawn for each state that is requested."""

@@ -12,6 +12,7 @@ from sympy.physics.mechanics import Point, RigidBody
 from kanegen.arrays import Array
 from kanegen.model.expressions import atoms, base_symbol, vector_expressions
 from kanegen.model.geometry import breadth_first
+from kanegen.model.inputs import FORCES
 from kanegen.view.poses import NotKnownError, Poses
 from kanegen.view.weights import weights
 
@@ -72,7 +73,6 @@ def _rod_end(bodies: Any, frame: Any) -> Any:
 
 def _contacts(poses: Poses) -> Iterator[tuple[str, str, Any, Any]]:
     model, times = poses.model, poses.motion.times
-    slots = model.input_layout.multiplier_slots
     for contact in model.resolved_contacts:
         places: dict[Any, list[tuple[int, Any]]] = {}
         for row, pairs in enumerate(contact.applied_at):
@@ -81,8 +81,8 @@ def _contacts(poses: Poses) -> Iterator[tuple[str, str, Any, Any]]:
         for place, terms in places.items():
 
             def total(terms: list[tuple[int, Any]] = terms, first: int = contact.first_row) -> Array:
-                force = poses.motion.state(times)[2][:, slots]
-                parts = [force[:, [first + row]] * poses.vector(direction, times) for row, direction in terms]
+                force = poses.motion.rows(times)[FORCES]
+                parts = [force[first + row][:, None] * poses.vector(direction, times) for row, direction in terms]
                 return np.asarray(np.sum(parts, axis=0))
 
             yield "contact", f"the force of contact {contact.name!r}", place, total

@@ -40,7 +40,7 @@ typedef struct {
 typedef struct {
   const kg_model *model;
   const kg_function *function;
-  const kg_array *arguments;  /* n_arguments: t, q, u, then r, forces, free and s in one, and with n_varied > 0 the varied parameters */
+  const kg_array *arguments;  /* n_arguments: t, q, u, r, forces, free, s, those with entries, and the varied parameters */
   const kg_array *results;    /* n_results, which follow one another in the result of the function */
   const double *p;            /* parameters and gains */
   const int *varied;          /* n_varied indices in p of parameters with a value for each row */

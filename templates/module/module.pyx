@@ -28,8 +28,6 @@ cdef const kg_model *MODEL = <const kg_model *><size_t>globals()["MODEL_ADDRESS"
 cdef const kg_model *MODEL = kg_get_model()
 {% endif %}
 cdef int N_S = MODEL.n_s
-cdef int N_HIDDEN = MODEL.n_rows + MODEL.n_free + N_S  # values of a vector of all inputs after those of the user
-cdef int FIRST_STATE = MODEL.n_r + MODEL.n_rows + MODEL.n_free  # in it: inputs, multipliers, free vector, states
 
 if MODEL.abi != KG_ABI:
     raise ImportError(
@@ -59,7 +57,9 @@ COORDINATES = _names(MODEL.coordinates, MODEL.n_q)
 SPEEDS = _names(MODEL.speeds, MODEL.n_u)
 INPUTS = _names(MODEL.inputs, MODEL.n_r)
 STATES = _names(MODEL.states, N_S)
-HIDDEN = tuple([f"hidden input {i}" for i in range(N_HIDDEN - N_S)]) + STATES
+FORCES = tuple([f"force of contact row {i}" for i in range(MODEL.n_rows)])
+FREE = tuple([f"entry {i} of the free vector" for i in range(MODEL.n_free)])
+cdef object ZEROS = numpy.zeros(max(N_S, MODEL.n_r, MODEL.n_rows, MODEL.n_free, 1))  # what is read where an argument is left out
 PARAMETERS = _names(MODEL.parameters, MODEL.n_p)
 N_GAINS = MODEL.n_g
 {% if not has.is_shared %}

@@ -1,24 +1,13 @@
 # Reading arguments: a float64 C-contiguous array of the right length costs a few nanoseconds; other real numbers
 # (integers, lists, other floats, strided arrays) are converted; anything else raises SolveError with its name.
 
-cdef inline void _point_to(kg_point *a, const double *inputs) noexcept nogil:
-    """Let a point read all inputs: those of the user, then multipliers, free vector and states."""
-    a.r = inputs
-    a.forces = inputs + MODEL.n_r
-    a.free = a.forces + MODEL.n_rows
-    a.s = inputs + FIRST_STATE
-
-
 cdef inline double *_data(object array) noexcept:
     return <double *>PyArray_DATA(<PyArrayObject *>array)
 
 
-cdef inline kg_point _point(double t, object q, object u, object inputs) noexcept:
-    """The point with these arrays, which must stay alive; ``inputs``: all of them (`_as_inputs`)."""
-    cdef kg_point a
-    a.t, a.q, a.u = t, _data(q), _data(u)
-    _point_to(&a, _data(inputs))
-    return a
+cdef inline void _leave_out(kg_point *a) noexcept:
+    """Let a point read zeros in place of states, contact forces and the free vector."""
+    a.s = a.forces = a.free = _data(ZEROS)
 
 
 cdef inline bint _is_vector(object value, npy_intp n) noexcept:
@@ -179,23 +168,6 @@ cdef object _as_vector(object value, tuple names, str what):
     return array
 
 
-cdef object _as_inputs(object value, str what):
-    """All inputs, (n_r + n_hidden,), from the inputs (n_r,), with zeros for the hidden ones, or from all inputs."""
-    if _is_vector(value, MODEL.n_r + N_HIDDEN):
-        return value
-    if not _is_vector(value, MODEL.n_r):
-        value = _as_array(value, what)
-        if N_HIDDEN and value.shape == (len(INPUTS) + len(HIDDEN),):
-            return value
-        value = _as_vector(value, INPUTS, what)
-    if N_HIDDEN == 0:
-        return value
-    array = _new_vector(MODEL.n_r + N_HIDDEN)
-    memcpy(_data(array), _data(value), MODEL.n_r * sizeof(double))
-    memset(_data(array) + MODEL.n_r, 0, N_HIDDEN * sizeof(double))
-    return array
-
-
 cdef object _check_finite(object array, tuple names, str what):
     if _is_vector(array, len(names)) and _is_finite(_data(array), <int>len(names)):
         return None
@@ -204,13 +176,13 @@ cdef object _check_finite(object array, tuple names, str what):
             raise SolveError(f"{name} ({what}[{i}]) is {float(array[i])}; every entry of {what} must be finite")
 
 
-cdef object _refuse_infinite(object t, object q, object u, object r):
-    """Raise SolveError naming the entry that is NaN or infinite, if there is one."""
-    if not numpy.isfinite(float(t)):
-        raise SolveError(f"t is {float(t)}; expected a finite time")
-    _check_finite(numpy.asarray(q), COORDINATES, "q")
-    _check_finite(numpy.asarray(u), SPEEDS, "u")
-    _check_finite(numpy.asarray(r), INPUTS + HIDDEN, "r")
+cdef object _refuse_infinite(double t, tuple arguments, Py_ssize_t row=0):
+    """Raise SolveError naming the entry of a row that is NaN or infinite, if there is one."""
+    if t - t != 0.0:
+        raise SolveError(f"t is {t}; expected a finite time")
+    for what, names, array in zip(ARGUMENTS[1:], (COORDINATES, SPEEDS, INPUTS, STATES, FORCES, FREE), arguments[1:]):
+        if array is not None:
+            _check_finite(array[row] if array.ndim == 2 else array, names, what)
 
 
 cdef object _refuse_output(object out, tuple shape, str what):
@@ -232,3 +204,117 @@ cdef object _refuse_output(object out, tuple shape, str what):
 
 cdef object _refuse_overlap(str what, str other):
     raise SolveError(f"{what} shares memory with {other}; outputs must not overlap inputs or each other")
+
+
+ARGUMENTS = ("t", "q", "u", "r", "s", "forces", "free")
+
+
+cdef tuple _read_arguments(
+    object t, object q, object u, object r, object s, object forces, object free, kg_rows *rows
+):
+    """Fill ``rows`` from the arguments of one state, or of N states; returns the arrays, which must stay alive.
+
+    ``t`` (N,), ``q`` (N, n_q), and so on; each of them can also be given without rows, one value for all states. The
+    forces of the contact rows can follow the inputs, ``r`` (n_r + n_rows,). What is left out (None) is zero.
+    """
+    cdef dict counts = {}
+    cdef kg_point *a = &rows.first
+    rows.model = MODEL
+    if s is not None and N_S == 0:
+        raise SolveError(f"s is {_shown(s)}, but the model {NAME!r} has no states: leave s out")
+    t = _read_times(t, counts, rows)
+    q, u = _as_rows(q, COORDINATES, "q", counts), _as_rows(u, SPEEDS, "u", counts)
+    if r is not None and forces is None and MODEL.n_rows and not _is_vector(r, MODEL.n_r):
+        r = _as_array(r, "r")
+        if r.ndim in (1, 2) and r.shape[r.ndim - 1] == MODEL.n_r + MODEL.n_rows:
+            r, forces = r[..., :MODEL.n_r], r[..., MODEL.n_r:]
+    r = None if r is None else _as_rows(r, INPUTS, "r", counts)
+    s = None if s is None else _as_rows(s, STATES, "s", counts)
+    forces = None if forces is None else _as_rows(forces, FORCES, "forces", counts)
+    free = None if free is None else _as_rows(free, FREE, "free", counts)
+    a.q, rows.next_q = _data(q), _step(q)
+    a.u, rows.next_u = _data(u), _step(u)
+    a.r, rows.next_r = _first(r), _step(r)
+    a.s, rows.next_s = _first(s), _step(s)
+    a.forces, rows.next_forces = _first(forces), _step(forces)
+    a.free, rows.next_free = _first(free), _step(free)
+    rows.has_rows, rows.count = len(counts) > 0, _count_of(counts)
+    return t, q, u, r, s, forces, free
+
+
+cdef tuple _read_state(object t, object q, object u, object r, object s, kg_point *a):
+    """Fill ``a`` from the arguments of one state, in which ``r`` is given; returns the arrays, which must stay alive."""
+    cdef kg_rows rows
+    arguments = _read_arguments(t, q, u, _as_array(r, "r") if r is None else r, s, None, None, &rows)
+    _open_state(&rows, arguments, a)
+    return arguments
+
+
+cdef int _open_state(const kg_rows *rows, tuple arguments, kg_point *a) except -1:
+    """Fill ``a`` from the arguments of one state."""
+    if rows.has_rows:
+        given = ", ".join([
+            f"{what} has shape {array.shape}" for what, array in zip(ARGUMENTS, arguments)
+            if array is not None and array.ndim > (what != "t")
+        ])
+        raise SolveError(f"{given}; expected one state, not one in each row")
+    if not kg_module_open_row(rows, 0, a):
+        _refuse_infinite(a.t, arguments)
+    return 0
+
+
+cdef inline const double *_first(object array) noexcept:
+    return _data(ZEROS if array is None else array)
+
+
+cdef inline Py_ssize_t _step(object array):
+    """The distance between the rows of an array; 0 for an array without rows."""
+    if array is None or PyArray_NDIM(<PyArrayObject *>array) < 2:
+        return 0
+    return PyArray_DIM(<PyArrayObject *>array, 1)
+
+
+cdef object _as_rows(object value, tuple names, str what, dict counts):
+    """An array (n,) or (N, n) with a value for each name; N is added to ``counts``."""
+    if _is_vector(value, len(names)):
+        return value
+    array, n = _as_array(value, what), len(names)
+    if array.ndim not in (1, 2) or array.shape[array.ndim - 1] != n:
+        raise SolveError(
+            f"{what} has shape {array.shape}, expected ({n},) or (N, {n}): {', '.join(names) or 'no entries'}"
+        )
+    if array.ndim == 2:
+        counts[what] = array.shape[0]
+    return array
+
+
+cdef object _read_times(object t, dict counts, kg_rows *rows):
+    """Read a number or times (N,); returns the array, None for a number."""
+    if PyFloat_Check(t) or PyLong_CheckExact(t) or not _dimensions(t):
+        rows.time, rows.times, rows.next_t = _time(t), &rows.time, 0
+        return None
+    times = _as_array(t, "t")
+    if times.ndim != 1:
+        raise SolveError(f"t has shape {times.shape}, expected a number or (N,)")
+    counts["t"] = times.shape[0]
+    rows.times, rows.next_t = _data(times), 1
+    return times
+
+
+cdef inline int _dimensions(object value):
+    if PyArray_CheckExact(value):
+        return PyArray_NDIM(<PyArrayObject *>value)
+    try:
+        return 0 if isinstance(value, (float, int)) else numpy.ndim(value)
+    except ValueError:  # lists of unequal lengths; reading them raises SolveError
+        return 0
+
+
+cdef Py_ssize_t _count_of(dict counts) except -1:
+    """The number of rows. Raises SolveError if the arguments have different numbers."""
+    if not counts:
+        return 1
+    if len(counts) > 1 and len(set(counts.values())) > 1:
+        have = ", ".join([f"{what} has {n}" for what, n in counts.items()])
+        raise SolveError(f"the numbers of rows differ: {have}; expected the same number N, or no rows (one value for all)")
+    return next(iter(counts.values()))

@@ -39,12 +39,12 @@ cdef class Batch:
     def run(self, arguments, results, p, varied, needed, failed, pieces):
         """Evaluate the rows of the ``pieces`` (first, end); returns how many failed.
 
-        ``arguments``: t (1,), q, u, all inputs (n,), and with varied parameters their values, where arrays with one
-        dimension more have a value for each row; ``results``: arrays (N, ...). All float64, aligned. ``p``: parameters
-        and gains. ``varied``, ``needed``: indices of parameters, and of constants that must be finite, int32. ``failed``
+        ``arguments``: t (1,), q, u, r, forces, free and s, those without entries can be left out, and with varied
+        parameters their values, where arrays with one dimension more have a value for each row; ``results``: arrays
+        (N, ...). All float64, aligned. ``p``: parameters and gains. ``varied``, ``needed``: indices of parameters, and of constants that must be finite, int32. ``failed``
         (N,), uint8, zero: becomes 1 in rows that fail.
         """
-        cdef BatchArray places[10]
+        cdef BatchArray places[16]
         cdef BatchCall call
         cdef npy_intp start, stop, failures = 0
         cdef double *work
@@ -67,19 +67,20 @@ cdef class Batch:
             PyErr_CheckSignals()
         return failures
 
-    def run_contiguous(self, double t, q, u, r, tuple results, tuple shapes, p, npy_intp piece):
+    def run_contiguous(self, double t, q, u, tuple others, tuple results, tuple shapes, p, npy_intp piece):
         """The same for row-major or column-major arrays (N, ...) that share no memory, with little work before it.
 
-        ``r``: all inputs (n,). ``shapes``: those of the results without N. Signals are noticed after each ``piece``.
+        ``others``: r, forces, free and s, as far as they have entries. ``shapes``: those of the results without N. Signals are noticed after each ``piece``.
         Returns which rows failed, as in `run`, or an empty array if none did; None, without evaluating, for other
         arguments.
         """
-        cdef BatchArray places[10]
+        cdef BatchArray places[16]
         cdef BatchCall call
         cdef npy_intp start, count = _contiguous_rows(q, u, results, shapes)
         cdef npy_intp needed, failures = 0
         cdef double *work
-        if count < 1 or len(results) > 6:
+        cdef int n_arguments = 3 + len(others)
+        if count < 1 or len(others) > 4 or len(results) > 6:
             return None
         failed = PyArray_SimpleNew(1, &count, NPY_UBYTE)
         memset(_data(failed), 0, count)
@@ -87,11 +88,12 @@ cdef class Batch:
         places[0].size = [[1, 0], [1, 0]]
         _place_rows(q, 1, &places[1])
         _place_rows(u, 1, &places[2])
-        _place_rows(r, 0, &places[3])
+        for k, array in enumerate(others):
+            _place_rows(array, 0, &places[3 + k])
         for k, array in enumerate(results):
-            _place_rows(array, 1, &places[4 + k])
-        call.n_arguments, call.n_results, call.n_varied, call.n_needed = 4, len(results), 0, 0
-        call.arguments, call.results, call.varied, call.needed = places, places + 4, NULL, NULL
+            _place_rows(array, 1, &places[n_arguments + k])
+        call.n_arguments, call.n_results, call.n_varied, call.n_needed = n_arguments, len(results), 0, 0
+        call.arguments, call.results, call.varied, call.needed = places, places + n_arguments, NULL, NULL
         call.p, call.failed = _data(p), <unsigned char *>_data(failed)
         call.model, call.function = MODEL, self.function
         needed = self.memory(&call)

@@ -23,10 +23,10 @@ cdef int _fill_manifold(kg_manifold *c) except -1:
     return 0
 
 
-def make_consistent(prepared, t, q, u, r, fixed, tolerance):
+def make_consistent(prepared, t, q, u, r, fixed, tolerance, s=None):
     """Correct a state so that it satisfies the constraints: (status, q, u, corrections); the arrays are always new.
 
-    ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,); ``fixed``: indices of components of (q, u) that do not change. Status 0:
+    ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,), ``s`` (n_s,), zero by default; ``fixed``: indices of components of (q, u) that do not change. Status 0:
     satisfied, KG_INCONSISTENT: no correction from this state, other negative ones: a function of the model failed.
     """
     cdef kg_manifold manifold
@@ -34,13 +34,12 @@ def make_consistent(prepared, t, q, u, r, fixed, tolerance):
     cdef int corrections = 0, status
     cdef double *work
     cdef int *flags
-    cdef double time = _time(t), limit = _real(tolerance, "tolerance", 0.0)
+    cdef double limit = _real(tolerance, "tolerance", 0.0)
     _require_prepared(prepared)
     _fill_manifold(&manifold)
-    q, u, r = _as_vector(q, COORDINATES, "q").copy(), _as_vector(u, SPEEDS, "u").copy(), _as_inputs(r, "r")
-    if not (time - time == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
-        _refuse_infinite(time, q, u, r)
-    at = _point(time, q, u, r)
+    arguments = _read_state(t, q, u, r, s, &at)
+    q, u = arguments[1].copy(), arguments[2].copy()
+    at.q, at.u = _data(q), _data(u)
     stays = numpy.zeros(MODEL.n_q + MODEL.n_u, dtype=numpy.intc)
     indices, n_fixed = _indices(fixed, MODEL.n_q + MODEL.n_u, "fixed")
     stays[indices[:n_fixed]] = 1

@@ -51,7 +51,7 @@ cdef object _contact_memory():
     )
 
 
-def contacts_after_impulse(prepared, t, q, u_before, u, r):
+def contacts_after_impulse(prepared, t, q, u_before, u, r, s=None):
     """The reaction of the contacts to an impulse that has changed the speeds from ``u_before`` to ``u``.
 
     Returns the status of kg_contacts_after_impulse(); if it is negative, the index of the contact that failed and a
@@ -60,14 +60,13 @@ def contacts_after_impulse(prepared, t, q, u_before, u, r):
     cdef kg_contacts c
     cdef kg_point at
     cdef int status
-    cdef double time = _time(t)
     _require_prepared(prepared)
     modes, work = _contact_memory()
-    after, part, impulses = _as_vector(u, SPEEDS, "u").copy(), numpy.zeros(MODEL.n_rows), numpy.zeros(MODEL.n_rows)
-    q, before, r = _as_vector(q, COORDINATES, "q"), _as_vector(u_before, SPEEDS, "u_before"), _as_inputs(r, "r")
-    _refuse_infinite(time, q, after, r)
+    part, impulses, before = numpy.zeros(MODEL.n_rows), numpy.zeros(MODEL.n_rows), _as_vector(u_before, SPEEDS, "u_before")
     _check_finite(before, SPEEDS, "u_before")
-    at = _point(time, q, after, r)
+    arguments = _read_state(t, q, u, r, s, &at)
+    after = arguments[2].copy()
+    at.u = _data(after)
     status = kg_module_contacts_start(
         &c, MODEL, (<Prepared>prepared).values, <int *>PyArray_DATA(<PyArrayObject *>modes), _data(work)
     )
@@ -78,7 +77,7 @@ def contacts_after_impulse(prepared, t, q, u_before, u, r):
     return status, (c.culprit, _conflict(&c, status)) if status < 0 else None, after, impulses
 
 
-def contacts(prepared, t, q, u, r, atol=None):
+def contacts(prepared, t, q, u, r, atol=None, s=None):
     """The contacts at a state, with consistent modes; gaps and rates are zero within the tolerances ``atol`` of (q, u).
 
     Returns the status of kg_contacts_settle(); if it is negative, the index of the contact that failed and a `Conflict`
@@ -87,15 +86,11 @@ def contacts(prepared, t, q, u, r, atol=None):
     cdef kg_contacts c
     cdef kg_point at
     cdef int status
-    cdef double time = _time(t)
     cdef double *tolerances = NULL
     _require_prepared(prepared)
-    q, u, r = _as_vector(q, COORDINATES, "q"), _as_vector(u, SPEEDS, "u"), _as_inputs(r, "r")
-    if not (time - time == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
-        _refuse_infinite(time, q, u, r)
+    arguments = _read_state(t, q, u, r, s, &at)
     modes, work = _contact_memory()
-    qdot, udot, state = numpy.zeros(MODEL.n_q), numpy.zeros(MODEL.n_u), numpy.concatenate([q, u])
-    at = _point(time, q, u, r)
+    qdot, udot, state = numpy.zeros(MODEL.n_q), numpy.zeros(MODEL.n_u), numpy.concatenate(arguments[1:3])
     at.q, at.u = _data(state), _data(state) + MODEL.n_q
     if atol is not None:
         atol = _as_vector(atol, (*COORDINATES, *SPEEDS), "atol")

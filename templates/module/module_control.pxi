@@ -184,7 +184,7 @@ cdef class Control:
     ``law``: name of the compiled function of the controls; or Inputs, whose values at the slots are the controls; None:
     they are part of the state after (q, u), with the initial values ``start``. ``slots``: their indices in r. ``low``,
     ``high``: limits (n,). ``sample_time``: interval (s) between evaluations of the law, which are at multiples of it
-    after the start of a run; 0: continuous. ``hidden``: values of the hidden inputs (n_hidden,). ``delay``: time (s)
+    after the start of a run; 0: continuous. ``free``: the free vector (n_free,), None: zero. ``delay``: time (s)
     from a sample until its values act. ``before``: controls before the first sample acts (n,), NaN for those of the
     first sample. ``first``: values of the first sample (n,), if they are known. ``places``: indices of the controls
     among the values of the law; None: they are all values. After a run, ``samples`` holds its samples.
@@ -194,10 +194,10 @@ cdef class Control:
     cdef double delay
     cdef readonly double sample_time
     cdef readonly object start
-    cdef object arrays, hidden, inputs, initial
+    cdef object arrays, free, inputs, initial
 
     def __cinit__(
-        self, law, slots, low, high, sample_time=0.0, start=(), hidden=None, delay=0.0, before=None, first=None,
+        self, law, slots, low, high, sample_time=0.0, start=(), free=None, delay=0.0, before=None, first=None,
         places=None,
     ):
         cdef ControlLoop *c = &self.loop
@@ -229,7 +229,7 @@ cdef class Control:
         self.start = _as_array(start, "start")
         if self.start.ndim != 1 or not numpy.isfinite(self.start).all():
             raise SolveError(f"start is {_shown(start)}; expected finite controls (n,)")
-        self.hidden = None if hidden is None else _as_vector(hidden, HIDDEN, "hidden inputs").copy()
+        self.free = None if free is None else _as_vector(free, FREE, "free").copy()
 
     def __dealloc__(self):
         free(self.loop.samples.data)
@@ -281,8 +281,8 @@ cdef class Control:
         c.next = NULL
         if self.inputs is not None:
             kept = (<Inputs>self.inputs).fill(&c.source, run, c.inputs)
-        if self.hidden is not None:
-            run.evaluation.at.forces, run.evaluation.at.free = _data(self.hidden), _data(self.hidden) + MODEL.n_rows
+        if self.free is not None:
+            run.evaluation.at.free = _data(self.free)
         return kept
 
     cdef void forget(self):
@@ -330,7 +330,7 @@ cdef tuple _as_states(object times, object states):
 
 
 def inputs_along(function, inputs, times, states, control=None):
-    """All inputs of a run at many states, (n_t, n_r + n_hidden): the inputs, zeros for hidden inputs, and the states.
+    """The inputs of a run at many states, (n_t, n_r).
 
     ``times`` (n_t,), ``states`` (n_t, n_q + n_u + n_s). ``control``: the controls of the run, None, one or several;
     those that are sampled have the values that acted in their last run. Exceptions of Python inputs are raised.
@@ -338,23 +338,19 @@ def inputs_along(function, inputs, times, states, control=None):
     cdef Run run = Run(function, inputs)
     cdef size_t i, n_t, width
     cdef int status
-    cdef double *row
     t, y = _as_states(times, states)
     n_t, width = y.shape[0], y.shape[1]
     run.close_loop(_controls(control), <int>width)
     run.evaluation.first_state = <int>width - N_S
-    result = numpy.zeros((n_t, run.function.n_r))
+    result = numpy.zeros((n_t, MODEL.n_r))
     for i in range(n_t):
         run.recall(_data(t)[i])
         status = _inputs_at(&run.evaluation, _data(t)[i], _data(y) + i * width)
         if status == STATUS_PYTHON:
             raise run.error
-        row = _data(result) + i * run.function.n_r
-        memcpy(row, run.evaluation.r, MODEL.n_r * sizeof(double))
-        memcpy(row + MODEL.n_r, run.evaluation.at.forces, (FIRST_STATE - MODEL.n_r) * sizeof(double))
-        memcpy(row + FIRST_STATE, run.evaluation.at.s, N_S * sizeof(double))
+        memcpy(_data(result) + i * MODEL.n_r, run.evaluation.r, MODEL.n_r * sizeof(double))
         if status < 0:
-            result[i, :MODEL.n_r] = numpy.nan
+            result[i] = numpy.nan
     return result
 
 

@@ -3,6 +3,7 @@
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check, PyFloat_CheckExact
+from cpython.long cimport PyLong_CheckExact
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.pycapsule cimport (
     PyCapsule_CheckExact, PyCapsule_GetContext, PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_New,
@@ -54,7 +55,7 @@ cdef extern from "module_steppers.h" nogil:
 {{ structs((
     "kg_function", "kg_contact_info", "kg_event_info", "kg_table_info", "kg_model", "kg_ode", "kg_statistics",
     "kg_stepper_options", "kg_stepper", "kg_clock", "kg_switches", "kg_instants", "kg_run", "kg_rows",
-)) }}
+), known=("kg_point",)) }}
     const kg_model *kg_get_model()
 
     double kg_stepper_time_difference(const kg_stepper *) noexcept nogil
@@ -79,7 +80,7 @@ cdef extern from "module_steppers.h" nogil:
                                  double *, double *)
     enum:
         KG_ROW_ARGUMENTS
-    int kg_module_open_row(const kg_rows *, Py_ssize_t)
+    int kg_module_open_row(const kg_rows *, Py_ssize_t, kg_point *)
     int kg_module_advance_rows(kg_rows *, int)
 
 cdef extern from *:

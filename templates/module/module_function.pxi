@@ -84,12 +84,12 @@ cdef const kg_function *_find(object name) except NULL:
 cdef class Function:
     """One compiled function of the model with parameters and default inputs.
 
-    ``inputs``: (n_r,), or with the hidden inputs (n_r + n_hidden,), values used where a call passes no ``r`` or ``s``;
-    NaN marks an input or a state without a default, None all. Arguments of the calls: ``t`` in seconds, ``q`` (n_q,),
-    ``u`` (n_u,), ``r`` (n_r,), or with the hidden inputs, the states ``s`` (n_s,), real numbers. Arguments with N rows,
-    ``t`` (N,), ``q`` (N, n_q) and so on, give results with N rows; an argument without rows applies to all. Invalid
-    arguments and results that are NaN or infinite raise SolveError, which names the entry and the row; the contents of
-    ``out`` are then undefined.
+    ``inputs`` (n_r,) and ``states`` (n_s,): values used where a call passes no ``r`` or ``s``; NaN marks those without a
+    default, None all. Arguments of the calls: ``t`` in seconds, ``q`` (n_q,), ``u`` (n_u,), ``r`` (n_r,), the states
+    ``s`` (n_s,), the ``forces`` of contacts (n_rows,) and the ``free`` vector of servo-constraints (n_free,), which are
+    zero by default, real numbers. Arguments with N rows, ``t`` (N,), ``q`` (N, n_q) and so on, give results with N rows;
+    an argument without rows applies to all. Invalid arguments and results that are NaN or infinite raise SolveError,
+    which names the entry and the row; the contents of ``out`` are then undefined.
 
     ``named(q, u, r, s)``, optional, returns the arrays of a state of which q or u is None or one of them a mapping.
     """
@@ -97,38 +97,34 @@ cdef class Function:
     cdef const kg_function *function
     cdef kg_evaluate evaluate
     cdef const double *p
-    cdef const double *default_r
+    cdef const double *default_r  # NULL: an input has none
+    cdef const double *default_s
     cdef double *scratch
     cdef double *work
-    cdef int n_q, n_u, n_r, n_out, dimensions
+    cdef int n_q, n_u, n_r, n_s, n_out, dimensions
     cdef npy_intp size[2]
     cdef readonly long long repartitioned
     cdef readonly str name
     cdef readonly tuple shape
     cdef readonly Prepared prepared
-    cdef readonly object inputs
-    cdef object all_inputs  # with the hidden ones, zero, and the states
-    cdef object given  # the inputs and states of the present call
+    cdef readonly object inputs, states
     cdef object named
 
-    def __cinit__(self, name, prepared, inputs=None, named=None):
+    def __cinit__(self, name, prepared, inputs=None, named=None, states=None):
         _require_prepared(prepared)
         self.function = _find(name)
         self.evaluate = self.function.evaluate
         self.name, self.prepared, self.shape, self.named = name, prepared, _shape(self.function), named
         self.p = self.prepared.values
-        self.n_q, self.n_u, self.n_r = MODEL.n_q, MODEL.n_u, MODEL.n_r + N_HIDDEN
+        self.n_q, self.n_u, self.n_r, self.n_s = MODEL.n_q, MODEL.n_u, MODEL.n_r, N_S
         self.dimensions = len(self.shape)
         self.n_out = 1
         for i in range(self.dimensions):
             self.size[i] = self.shape[i]
             self.n_out *= self.shape[i]
-        values = _as_inputs(numpy.full(MODEL.n_r, numpy.nan) if inputs is None else inputs, "inputs").copy()
-        if inputs is None:
-            values[FIRST_STATE:] = numpy.nan
-        values.flags.writeable = False
-        self.inputs, self.all_inputs, self.given = values[:MODEL.n_r], values, values.copy()
-        self.default_r = _data(values) if _is_finite(_data(values), self.n_r) else NULL
+        self.inputs, self.states = _defaults(inputs, INPUTS, "inputs"), _defaults(states, STATES, "states")
+        self.default_r = _data(self.inputs) if _is_finite(_data(self.inputs), self.n_r) else NULL
+        self.default_s = _data(self.states) if _is_finite(_data(self.states), self.n_s) else NULL
         self.work = <double *>PyMem_Malloc((self.function.work + self.n_out + 1) * sizeof(double))
         if self.work == NULL:
             raise MemoryError
@@ -137,22 +133,22 @@ cdef class Function:
     def __dealloc__(self):
         PyMem_Free(self.work)
 
-    def pair(self, t, q, u, r=None, s=None, out=None):
+    def pair(self, t, q, u, r=None, s=None, out=None, forces=None, free=None):
         """(q', u') of a right-hand side: arrays (n_q,) and (n_u,), new ones or those of ``out=(qdot, udot)``.
 
         For a model with states (q', u', s'), the last array (n_s,).
         """
         cdef kg_point a
+        cdef kg_rows rows
         cdef int n_u = self.n_out - self.n_q - N_S
         if n_u < 0 or self.dimensions != 1:
             raise SolveError(f"{self.name} has shape {self.shape}; only a right-hand side is a pair (q', u')")
-        converted = None
-        if not _is_plain(self, t, q, u, r, s, &a):
-            converted = self._read(t, q, u, r, s, &a)
-            if converted is NAMED:
-                return self.pair(t, *self.named(q, u, r, s), out)
-            if converted is ROWS:
-                return _pair_rows(self, t, q, u, r, s, out)
+        arguments = None
+        if not _is_plain(self, t, q, u, r, s, forces, free, &a):
+            arguments = self._read(t, q, u, r, s, forces, free, &rows)
+            if rows.has_rows:
+                return _pair_rows(self, arguments, &rows, out)
+            _open_state(&rows, arguments, &a)
         if out is None:
             qdot, udot = _new_vector(self.n_q), _new_vector(n_u)
             out = (qdot, udot) if N_S == 0 else (qdot, udot, _new_vector(N_S))
@@ -187,16 +183,16 @@ cdef class Function:
             _refuse_overlap("out[2] (sdot)", "out[1] (udot)")
         return 0
 
-    def value(self, t, q, u, r=None, s=None, out=None):
+    def value(self, t, q, u, r=None, s=None, out=None, forces=None, free=None):
         """The function's value: a float, or an array of ``shape``, a new one or ``out``."""
         cdef kg_point a
-        converted = None
-        if not _is_plain(self, t, q, u, r, s, &a):
-            converted = self._read(t, q, u, r, s, &a)
-            if converted is NAMED:
-                return self.value(t, *self.named(q, u, r, s), out)
-            if converted is ROWS:
-                return _evaluate_rows(self, t, q, u, r, s, out)
+        cdef kg_rows rows
+        arguments = None
+        if not _is_plain(self, t, q, u, r, s, forces, free, &a):
+            arguments = self._read(t, q, u, r, s, forces, free, &rows)
+            if rows.has_rows:
+                return _evaluate_rows(self, arguments, &rows, out)
+            _open_state(&rows, arguments, &a)
         if self.dimensions == 0:
             if out is not None:
                 raise SolveError(f"{self.name} is a scalar and is returned; it takes no out=")
@@ -213,15 +209,15 @@ cdef class Function:
             self._report(status, &a, _data(out))
         return out
 
-    def with_units(self, t, q, u, r=None):
+    def with_units(self, t, q, u, r=None, s=None):
         """The residuals and their units, each (n,): what they change by, to first order, when q and u change by the size
         of their largest components, or by 1 where all of them are zero."""
         cdef kg_point a
-        converted = None
-        if not _is_plain(self, t, q, u, r, None, &a):
-            converted = self._read(t, q, u, r, None, &a)
-            if converted is NAMED or converted is ROWS:
-                raise SolveError(f"the units of {self.name} are those of one state, given by arrays")
+        cdef kg_rows rows
+        arguments = None
+        if not _is_plain(self, t, q, u, r, s, None, None, &a):
+            arguments = self._read(t, q, u, r, s, None, None, &rows)
+            _open_state(&rows, arguments, &a)
         values, units = _new_vector(self.n_out), _new_vector(self.n_out)
         scratch = _new_vector(self.n_q + self.n_u + self.n_out)
         status = kg_module_residual_units(
@@ -243,16 +239,21 @@ cdef class Function:
         would report success.
         """
         cdef kg_point a
-        cdef const double *values
+        cdef kg_rows rows
         cdef int n = self.n_q + self.n_u
+        arguments = None
         if not _is_vector(y, n + N_S):
             y = _as_vector(y, COORDINATES + SPEEDS + STATES, "y")
-        values = _data(y)
+        _leave_out(&a)
+        a.q, a.u, a.r = _data(y), _data(y) + self.n_q, self.default_r if r is None else NULL
+        if N_S:
+            a.s = a.q + n
+        if r is not None and _is_vector(r, self.n_r) and _is_finite(_data(r), self.n_r):
+            a.r = _data(r)
         a.t = PyFloat_AS_DOUBLE(t) if PyFloat_CheckExact(t) else <double>_time(t)
-        a.q, a.u = values, values + self.n_q
-        r = self._read_inputs(r, &a) if N_S == 0 else self._read_states(r, y[n:], &a)
-        if not (a.t - a.t == 0.0 and _is_finite(values, n) and _is_finite(a.r, self.n_r)):
-            _refuse_infinite(t, y[:self.n_q], y[self.n_q:n], numpy.empty(0) if r is None else r)
+        if not (a.r != NULL and a.t - a.t == 0.0 and _is_finite(a.q, n + N_S)):
+            arguments = self._read(t, y[:self.n_q], y[self.n_q:n], r, y[n:] if N_S else None, None, None, &rows)
+            _open_state(&rows, arguments, &a)
         result = _new_vector(self.n_out)
         status = kg_module_evaluate(self.function, &a, self.p, self.work, _data(result), self.n_out)
         if status != KG_OK:
@@ -269,82 +270,35 @@ cdef class Function:
         """
         return _low_level(self, r, _controls(control))
 
-    cdef object _read(self, object t, object q, object u, object r, object s, kg_point *a):
-        """Fill ``a`` from the arguments; returns what must stay alive while ``a`` is used.
+    cdef tuple _read(
+        self, object t, object q, object u, object r, object s, object forces, object free, kg_rows *rows
+    ):
+        """Fill ``rows`` from the arguments of a call; returns the arrays, which must stay alive while it is used."""
+        if self.named is not None and (
+            q is None or u is None or _is_mapping(q) or _is_mapping(u) or _is_mapping(r) or _is_mapping(s)
+        ):
+            q, u, r, s = self.named(q, u, r, s)
+        arguments = _read_arguments(t, q, u, r, s, forces, free, rows)
+        if r is None:
+            self._require_inputs()
+            rows.first.r = self.default_r
+        if s is None:
+            if self.default_s == NULL:
+                raise SolveError(
+                    f"{self.name} needs the states of the model: pass s= ({N_S} values: {', '.join(STATES)})"
+                )
+            rows.first.s = self.default_s
+        return arguments
 
-        Returns NAMED for values by name, and ROWS for many states; ``a`` is then undefined.
-        """
-        cdef object kept = None
-        cdef bint vectors = _is_vector(q, self.n_q) and _is_vector(u, self.n_u)
-        if r is not None or s is not None or not vectors or not PyFloat_CheckExact(t):
-            if self.named is not None and (
-                q is None or u is None or _is_mapping(q) or _is_mapping(u) or _is_mapping(r) or _is_mapping(s)
-            ):
-                return NAMED
-            if _has_rows(t, q, u, r, s):
-                return ROWS
-        a.t = PyFloat_AS_DOUBLE(t) if PyFloat_CheckExact(t) else <double>_time(t)
-        if not vectors:
-            q, u = _as_vector(q, COORDINATES, "q"), _as_vector(u, SPEEDS, "u")
-            kept = (q, u)
-        a.q, a.u = _data(q), _data(u)
-        if s is not None or (N_S and r is not None):
-            r = self._read_states(r, s, a)
-        elif r is None and self.default_r != NULL:
-            _point_to(a, self.default_r)
-        else:
-            r = self._read_inputs(r, a)
-            kept = (kept, r)
-        if not (a.t - a.t == 0.0 and _is_finite(a.q, self.n_q) and _is_finite(a.u, self.n_u)
-                and _is_finite(a.r, self.n_r)):
-            _refuse_infinite(t, q, u, numpy.empty(0) if r is None else r)
-        return kept
-
-    cdef object _read_states(self, object r, object s, kg_point *a):
-        """All inputs (n_r + n_hidden,), with the states ``s`` (n_s,); None: those in ``r``, or the default ones."""
-        if N_S == 0:
-            raise SolveError(f"s is {s!r}, but the model {NAME!r} has no states: leave s out")
-        memcpy(_data(self.given), _data(self.all_inputs), self.n_r * sizeof(double))
-        if _is_vector(r, MODEL.n_r):
-            memcpy(_data(self.given), _data(r), MODEL.n_r * sizeof(double))
-        elif r is not None:
-            # The inputs, also with the hidden inputs before the states, or with all hidden inputs.
-            r = _as_array(r, "r")
-            n = r.size if r.size in (FIRST_STATE, self.n_r) else MODEL.n_r
-            memcpy(_data(self.given), _data(_as_vector(r, (INPUTS + HIDDEN)[:n], "r")), n * sizeof(double))
-        if s is not None:
-            s = _as_vector(s, STATES, "s")
-            _check_finite(s, STATES, "s")
-            memcpy(_data(self.given) + FIRST_STATE, _data(s), N_S * sizeof(double))
-        _point_to(a, _data(self.given))
-        if not _is_finite(a.r, self.n_r):
-            self._check_defaults(self.given)
-        return self.given
-
-    cdef int _check_defaults(self, object values) except -1:
-        """Raise SolveError for inputs and states without a value, where the defaults (n_r + n_hidden,) apply."""
-        names = INPUTS + HIDDEN
-        missing = [i for i in range(self.n_r) if values[i] != values[i] and self.all_inputs[i] != self.all_inputs[i]]
-        inputs, states = [i for i in missing if i < MODEL.n_r], [i for i in missing if i >= FIRST_STATE]
-        if inputs:
+    cdef int _require_inputs(self) except -1:
+        """Raise SolveError for inputs without a default."""
+        if self.default_r == NULL:
+            missing = [name for name, value in zip(INPUTS, self.inputs) if value != value]
             raise SolveError(
-                f"{self.name} needs values of the inputs without a default: {', '.join([names[i] for i in inputs])}; "
+                f"{self.name} needs values of the inputs without a default: {', '.join(missing)}; "
                 f"pass r= ({MODEL.n_r} values: {', '.join(INPUTS)}) or give each Input a default"
             )
-        if states:
-            raise SolveError(f"{self.name} needs the states of the model: pass s= ({N_S} values: {', '.join(STATES)})")
         return 0
-
-    cdef object _read_inputs(self, object r, kg_point *a):
-        if r is None:
-            if self.default_r == NULL:
-                self._check_defaults(self.all_inputs)
-            _point_to(a, self.default_r)
-            return None
-        if not _is_vector(r, self.n_r):
-            r = _as_inputs(r, "r")
-        _point_to(a, _data(r))
-        return r
 
     cdef int _check_output(self, object out, npy_intp n, str what, kg_point *a) except -1:
         """Raise SolveError for an output that cannot be written or shares memory with an input; n < 0: any shape."""
@@ -367,6 +321,10 @@ cdef class Function:
             _refuse_overlap(what, "u")
         if self.n_r and _overlap(PyArray_DATA(array), size, a.r, self.n_r * 8):
             _refuse_overlap(what, "r")
+        if self.n_s and _overlap(PyArray_DATA(array), size, a.s, self.n_s * 8):
+            _refuse_overlap(what, "s")
+        if MODEL.n_rows and _overlap(PyArray_DATA(array), size, a.forces, MODEL.n_rows * 8):
+            _refuse_overlap(what, "forces")
         return 0
 
     cdef object _report(self, int status, const kg_point *a, const double *out):
@@ -383,20 +341,36 @@ cdef class Function:
         )
 
 
-cdef inline bint _is_plain(Function f, object t, object q, object u, object r, object s, kg_point *a) noexcept:
-    """Fill ``a`` from arguments that need no conversion: finite arrays of a state, and inputs, if not the default ones."""
-    if not (PyFloat_CheckExact(t) and s is None and _is_vector(q, f.n_q) and _is_vector(u, f.n_u)):
+cdef object _defaults(object values, tuple names, str what):
+    """The default values of some arguments, which cannot be changed; None: NaN for all."""
+    array = _as_vector(numpy.full(len(names), numpy.nan) if values is None else values, names, what).copy()
+    array.flags.writeable = False
+    return array
+
+
+cdef inline bint _is_plain(
+    Function f, object t, object q, object u, object r, object s, object forces, object free, kg_point *a
+) noexcept:
+    """Fill ``a`` from arguments that need no conversion: finite arrays of one state without forces and free vector."""
+    if not (PyFloat_Check(t) and forces is None and free is None and _is_vector(q, f.n_q) and _is_vector(u, f.n_u)):
         return False
-    cdef const double *inputs = f.default_r
-    a.t, a.q, a.u = PyFloat_AS_DOUBLE(t), _data(q), _data(u)
+    a.t, a.q, a.u, a.r = PyFloat_AS_DOUBLE(t), _data(q), _data(u), f.default_r
+    _leave_out(a)
     if r is not None:
-        if N_S or not _is_vector(r, f.n_r):
+        if not _is_vector(r, f.n_r):
             return False
-        inputs = _data(r)
-    _point_to(a, inputs)
+        a.r = _data(r)
+    if f.n_s:
+        a.s = f.default_s
+        if s is not None:
+            if not _is_vector(s, f.n_s):
+                return False
+            a.s = _data(s)
+    elif s is not None:
+        return False
     return (
-        inputs != NULL and a.t - a.t == 0.0 and _is_finite(a.q, f.n_q) and _is_finite(a.u, f.n_u)
-        and (r is None or _is_finite(a.r, f.n_r))
+        a.r != NULL and a.s != NULL and a.t - a.t == 0.0 and _is_finite(a.q, f.n_q) and _is_finite(a.u, f.n_u)
+        and (r is None or _is_finite(a.r, f.n_r)) and (s is None or _is_finite(a.s, f.n_s))
     )
 
 
@@ -407,10 +381,8 @@ cdef inline bint _is_output(Function f, object out, npy_intp n, const kg_point *
         return False
     data = _data(out)
     return not (_overlap(data, n * 8, a.q, f.n_q * 8) or _overlap(data, n * 8, a.u, f.n_u * 8)
-                or _overlap(data, n * 8, a.r, f.n_r * 8))
-
-
-cdef object NAMED = object()  # returned by Function._read for values by name
+                or _overlap(data, n * 8, a.r, f.n_r * 8) or (f.n_s and _overlap(data, n * 8, a.s, f.n_s * 8))
+                or (MODEL.n_rows and _overlap(data, n * 8, a.forces, MODEL.n_rows * 8)))
 
 
 cdef inline bint _is_mapping(object value):

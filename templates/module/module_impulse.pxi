@@ -17,7 +17,7 @@ cdef int _fill_impulse_rows(kg_impulse_rows *c) except -1:
     return 0
 
 
-def impulse(prepared, t, q, u, r, generalized, rows=None):
+def impulse(prepared, t, q, u, r, generalized, rows=None, s=None):
     """Speeds after generalized impulses (n_u,) at a state: (status, u, multipliers); the arrays are always new.
 
     ``rows``: ascending indices of independent rows of J on which the others depend; None: all rows. Negative statuses:
@@ -27,19 +27,18 @@ def impulse(prepared, t, q, u, r, generalized, rows=None):
     cdef kg_point at
     cdef int status
     cdef double *work
-    cdef double time = _time(t)
     _require_prepared(prepared)
     _fill_impulse_rows(&c)
-    q, u, r = _as_vector(q, COORDINATES, "q"), _as_vector(u, SPEEDS, "u").copy(), _as_inputs(r, "r")
+    arguments = _read_state(t, q, u, r, s, &at)
+    u = arguments[2].copy()
+    at.u = _data(u)
     generalized = _as_vector(generalized, SPEEDS, "impulses")
     _check_finite(generalized, SPEEDS, "impulses")
-    if not (time - time == 0.0 and numpy.isfinite(q).all() and numpy.isfinite(u).all() and numpy.isfinite(r).all()):
-        _refuse_infinite(time, q, u, r)
     picked, n_picked = _indices(range(c.n_c) if rows is None else rows, c.n_c, "rows")
     if (numpy.diff(picked[:n_picked]) <= 0).any():
         raise SolveError(f"rows is {_shown(rows)}; expected ascending indices of rows of J")
     c.rows, c.n_c = <int *>PyArray_DATA(<PyArrayObject *>picked), n_picked
-    multipliers, at = numpy.zeros(n_picked), _point(time, q, u, r)
+    multipliers = numpy.zeros(n_picked)
     work = <double *>malloc(kg_module_impulse_work(&c) * sizeof(double))
     if work == NULL:
         raise MemoryError

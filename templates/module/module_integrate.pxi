@@ -247,9 +247,8 @@ cdef extern from "Python.h":
 cdef object _low_level(Function function, object r, tuple controls):
     cdef Control control
     cdef Run run
-    cdef kg_point defaults
     if r is None:
-        function._read_inputs(None, &defaults)
+        function._require_inputs()
         r = function.inputs
     inputs = r if isinstance(r, Inputs) else Inputs.constant(r)
     if (<Inputs>inputs).kind == INPUT_PYTHON:

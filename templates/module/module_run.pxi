@@ -122,7 +122,6 @@ cdef class Run:
         self.n = function.n_out
         if method >= 0:
             stepper_work = self.n + kg_module_work(method, self.n)
-        # Multipliers, the free vector, and states of functions along paths are zero.
         self.memory = <double *>calloc(function.function.work + function.n_r + stepper_work + 1, sizeof(double))
         if self.memory == NULL:
             raise MemoryError
@@ -130,7 +129,8 @@ cdef class Run:
         e.n_out, e.first_state = function.n_out, function.n_out - N_S
         e.work = self.memory
         e.r = e.work + function.function.work
-        _point_to(&e.at, e.r)
+        e.at.r = e.r
+        _leave_out(&e.at)
         self.callers, self.controls = [inputs.fill(&e.source, self, e.r)], ()
         self.ode.n, self.ode.context = self.n, e
         constant = inputs.kind == INPUT_CONSTANT and N_S == 0

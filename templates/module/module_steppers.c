@@ -68,32 +68,30 @@ int kg_module_residual_units(const kg_function *residuals, int n_q, int n_u, con
              : KG_NOT_FINITE;
 }
 
-int kg_module_open_row(const kg_rows *rows, ptrdiff_t row) {
-  const kg_real *r = rows->r + row * rows->next_r, *s = rows->s + row * rows->next_s;
-  for (ptrdiff_t i = 0; i < rows->next_r; ++i) {
-    rows->inputs[i] = r[i];
-  }
-  for (ptrdiff_t i = 0; i < rows->next_s; ++i) {
-    rows->inputs[rows->first_state + i] = s[i];
-  }
-  return finite_values(1, rows->t + row * rows->next_t) & finite_values(rows->n_q, rows->q + row * rows->next_q) &
-         finite_values(rows->n_u, rows->u + row * rows->next_u) & finite_values(rows->n_r, rows->inputs);
+int kg_module_open_row(const kg_rows *rows, ptrdiff_t row, kg_point *at) {
+  const kg_model *m = rows->model;
+  at->t = rows->times[row * rows->next_t];
+  at->q = rows->first.q + row * rows->next_q;
+  at->u = rows->first.u + row * rows->next_u;
+  at->s = rows->first.s + row * rows->next_s;
+  at->r = rows->first.r + row * rows->next_r;
+  at->forces = rows->first.forces + row * rows->next_forces;
+  at->free = rows->first.free + row * rows->next_free;
+  return finite_values(1, &at->t) & finite_values(m->n_q, at->q) & finite_values(m->n_u, at->u) &
+         finite_values(m->n_s, at->s) & finite_values(m->n_r, at->r) & finite_values(m->n_rows, at->forces) &
+         finite_values(m->n_free, at->free);
 }
 
 int kg_module_advance_rows(kg_rows *rows, int most) {
   const kg_evaluate evaluate = rows->function->evaluate;
-  kg_point at = {KG_C(0.0), NULL, NULL, rows->inputs + rows->first_state, rows->inputs,
-                 rows->inputs + rows->first_multiplier, rows->inputs + rows->first_free};
   const ptrdiff_t left = rows->count - rows->done, end = rows->done + (left < most ? left : most);
   for (ptrdiff_t row = rows->done; row < end; ++row, ++rows->done) {
     kg_real *out = rows->out + row * rows->n_out;
+    kg_point at;
     int status;
-    if (!kg_module_open_row(rows, row)) {
+    if (!kg_module_open_row(rows, row, &at)) {
       return KG_ROW_ARGUMENTS;
     }
-    at.t = rows->t[row * rows->next_t];
-    at.q = rows->q + row * rows->next_q;
-    at.u = rows->u + row * rows->next_u;
     status = evaluate(&at, rows->p, rows->work, out);
     if (status < 0) {
       return status;

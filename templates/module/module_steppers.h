@@ -35,22 +35,24 @@ int kg_module_residual_units(const kg_function *residuals, int n_q, int n_u, con
 
 #define KG_ROW_ARGUMENTS (-102) /* an argument of a row is NaN or infinite */
 
-/* Evaluations of a function at `count` states: the first row of each argument, and the distance to the next row (0: the
-   same for all). `inputs` (n_r) has all inputs of the present row, and r and s are copied into it: inputs of the user,
-   multipliers, free vector and states, the last ones from these indices on.
-   `out` has a row of n_out values for each state. `done` rows have been evaluated. */
+/* The arguments of a function at `count` states: the times and the other arguments of the first row, and the distance to
+   the next row (0: the same for all). One state (has_rows == 0) is a row whose time can be `time`. Of evaluations, `out`
+   has a row of n_out values for each state; `done` rows have been evaluated. */
 typedef struct {
+  const kg_model *model;
   const kg_function *function;
-  const kg_real *p, *t, *q, *u, *r, *s;
-  ptrdiff_t count, next_t, next_q, next_u, next_r, next_s;
-  int n_q, n_u, n_r, n_out, first_multiplier, first_free, first_state;
-  kg_real *inputs, *work, *out;
+  kg_point first; /* without its time */
+  kg_real time;
+  const kg_real *times, *p;
+  ptrdiff_t count, next_t, next_q, next_u, next_s, next_r, next_forces, next_free;
+  int has_rows, n_out;
+  kg_real *work, *out;
   ptrdiff_t done;
   long long repartitioned;
 } kg_rows;
 
-/* Copies the inputs of a row; returns whether all its arguments are finite. */
-int kg_module_open_row(const kg_rows *rows, ptrdiff_t row);
+/* Lets a point read a row; returns whether all its arguments are finite. */
+int kg_module_open_row(const kg_rows *rows, ptrdiff_t row, kg_point *at);
 /* Evaluates at most `most` rows; returns KG_OK or the status of the row `done` that failed. */
 int kg_module_advance_rows(kg_rows *rows, int most);
 

@@ -225,7 +225,7 @@ def test_multipliers_of_contacts_act_as_in_c() -> None:
     n_q, r = len(d.coordinates), np.full(len(d.inputs), 0.2)
     forces = np.linspace(0.5, 1.0, len(d.contacts.rows))
     expected = solver._functions.get(f"jacobian_{MULTIPLIER}").value(0.1, y[:n_q], y[n_q:], r if r.size else None)
-    rates = lambda hidden: module.rhs(0.1, y, r if r.size else None, hidden=hidden)  # noqa: E731
+    rates = lambda forces: module.rhs(0.1, y, r if r.size else None, forces=forces)  # noqa: E731
     assert_close(jax.jacfwd(rates)(forces), expected, ROUNDING, "slopes")
     assert_close(rates(forces) - rates(None), expected @ forces, ROUNDING, "forces")
 

@@ -209,7 +209,7 @@ def test_speeds_and_adapters_keep_contacts() -> None:
     equations = kg.derive(changed)
     assert changed.events == model.events
     # The multiplier of z' = (a - b) / 2.
-    floor_force = equations.system.hidden[0]
+    floor_force = equations.system.multipliers[0]
     first, second = equations.P.nodes
     assert floor_force.index in {node.index for node in _inputs(first)} & {node.index for node in _inputs(second)}
     km = me.KanesMethod(

@@ -13,6 +13,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 
 import kanegen as kg
+from kanegen.backends.points import Point
 from kanegen.view.motion import Motion
 
 RADIUS, LEAN, TURN, SPIN = 0.4, 1.1, 1.3, -2.9
@@ -25,9 +26,8 @@ Columns = Callable[[Any], Any]
 def given(model: kg.Model, times: np.ndarray, q: Columns, u: Columns) -> Motion:
     """The motion with coordinates and speeds that are functions of time, each returning a sequence of arrays."""
 
-    def state(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        columns = (np.stack([np.broadcast_to(x, t.shape) for x in part], axis=-1) for part in (q(t), u(t)))
-        return (*columns, np.empty((t.size, model.input_layout.size)))
+    def state(t: np.ndarray) -> Point:
+        return Point(t, *(np.stack([np.broadcast_to(x, t.shape) for x in part], axis=-1) for part in (q(t), u(t))))
 
     values = np.array(list(model.parameters.values()), dtype=float)
     return Motion("given", model, values, times, times, state)

@@ -51,7 +51,7 @@ def slider(**options: Any) -> Any:
         **options,
     )
     motion = given(model, TIMES, lambda s: (s, 1 + s), lambda s: (1.0, 1.0))
-    return replace(motion, state=lambda s: (*motion.state(s)[:2], np.stack([2 * s, np.full_like(s, 5.0)], axis=-1)))
+    return replace(motion, state=lambda s: motion.state(s)._replace(r=2 * s[:, None], forces=np.array([5.0])))
 
 
 def test_arrows_are_the_forces_in_inertial_components() -> None:

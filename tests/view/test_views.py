@@ -114,7 +114,7 @@ def snake(gravity: bool, axis: str = "z", n: int = 4) -> Any:
 
     def with_torques(t: np.ndarray) -> Any:
         torques = np.exp(-9.0 * t)[:, None] * np.arange(1.0, n)  # large at the start only
-        return (*state(t)[:2], torques)
+        return state(t)._replace(r=torques)
 
     return replace(motion, state=with_torques)
 
@@ -301,7 +301,7 @@ def test_what_acts_on_the_ground_is_not_drawn() -> None:
     options: dict[str, Any] = {"frame": N, "coordinates": [q], "speeds": [u], "kinematics": [q.diff(T) - u]}
     model = kg.Model(name="ground", bodies=[body], loads=loads, inputs=[a, b], **options)
     motion = given(model, TIMES, lambda t: (t,), lambda t: (1.0,))
-    motion = replace(motion, state=lambda t, state=motion.state: (*state(t)[:2], np.ones((t.size, 2))))
+    motion = replace(motion, state=lambda t, state=motion.state: state(t)._replace(r=np.ones((t.size, 2))))
     poses = Poses(motion)
     assert [str(arrow.foot) for arrow in arrows(poses)] == ["C", "C"]
     assert not poses.notices
@@ -383,8 +383,8 @@ def test_a_vehicle_that_starts_far_from_the_origin_has_its_own_size() -> None:
     near, far = snake(True), snake(True)
 
     def moved(t: np.ndarray, state: Any = far.state) -> Any:
-        q, u, r = state(t)
-        return q + np.array([1000.0, *np.zeros(q.shape[1] - 1)]), u, r
+        at = state(t)
+        return at._replace(q=at.q + np.array([1000.0, *np.zeros(at.q.shape[1] - 1)]))
 
     assert 0.5 < drawn(replace(far, state=moved))["size"] <= drawn(near)["size"] < 1.0
 

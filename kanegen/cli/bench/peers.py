@@ -47,11 +47,10 @@ class PeerError(KanegenError):
 class KaneEquations:
     """``mass * u' = forcing`` and ``q'`` of a model, by ``KanesMethod``, and the rates ``sdot`` of its states.
 
-    The symbols are ``t``, ``q[i]``, ``u[i]``, ``r[i]`` and ``p[i]`` in the order of the model's arrays,
-    columns of ``mass`` in the order of the model's speeds. The states are the last entries of r, after the inputs, as
-    in compiled models; ``sizes["s"]`` is their number. ``constrained``: the first rows are Kane's
-    equations of the independent speeds, the last ones the differentiated constraints, so that ``mass`` is not
-    symmetric.
+    The symbols are ``t``, ``q[i]``, ``u[i]``, ``s[i]``, ``r[i]`` and ``p[i]`` in the order of the model's arrays, whose
+    lengths are ``sizes``; columns of ``mass`` are in the order of the model's speeds. ``constrained``: the first rows
+    are Kane's equations of the independent speeds, the last ones the differentiated constraints, so that ``mass`` is
+    not symmetric.
     """
 
     name: str

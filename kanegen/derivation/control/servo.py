@@ -163,7 +163,7 @@ def servo_equations(equations: Equations) -> ServoEquations:
 def _free_vector(
     equations: Equations, servo: Servo, controls: AffineControls
 ) -> tuple[tuple[Node, ...], tuple[tuple[Node, ...], ...]]:
-    """y0 and the columns of Y from the user's expressions, or the hidden inputs that contain y."""
+    """y0 and the columns of Y from the user's expressions, or the free vector, which is an argument."""
     system, given = equations.system, servo.free_vector(len(controls.slots))
     if given is None:
         return system.free, ()

@@ -49,12 +49,10 @@ class Variables:
         self.u = tuple(graph.input("u", i) for i in range(len(model.speeds)))
         self.udot = tuple(graph.input("udot", i) for i in range(len(model.speeds)))
         self.auxiliary = tuple(graph.input("aux", i) for i in range(len(model.auxiliary_speeds)))
-        layout = model.input_layout
-        self.r = tuple(graph.input("r", i) for i in range(len(layout.inputs)))
-        self.multipliers = tuple(graph.input(FORCES, i) for i in range(len(layout.contact_rows)))
-        self.free = tuple(graph.input(FREE, i) for i in range(len(layout.free_controls)))
-        self.hidden = (*self.multipliers, *self.free)
-        self.s = tuple(graph.input("s", i) for i in range(len(layout.states)))
+        self.r = tuple(graph.input("r", i) for i in range(len(model.inputs)))
+        self.multipliers = tuple(graph.input(FORCES, i) for i in range(len(model.contact_rows)))
+        self.free = tuple(graph.input(FREE, i) for i in range(len(model.free_controls)))
+        self.s = tuple(graph.input("s", i) for i in range(len(model.states)))
         self.p = tuple(graph.input("p", i) for i in range(len(model.parameters)))
         places = {symbol: k for k, symbol in enumerate(model.coordinates)}
         self.norms = tuple(tuple(places[symbol] for symbol in group) for group in model.euler_parameters)

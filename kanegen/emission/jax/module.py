@@ -46,7 +46,6 @@ def module_text(program: LoweredProgram, description: Description, values: Value
         "model": program.name,
         "origin": origin,
         "symbols": symbols,
-        "hidden": (*symbols.multipliers, *symbols.free),
         "values": {name: float(values.known[name]) if name in values.known else None for name in _named(program)},
         "t": values.known.get(TIME, 0.0),
         "gains": list(values.gains) or [0.0] * len(symbols.gains),

@@ -61,7 +61,7 @@ def arguments_of_cases(
             spread, regular = SPREAD if case else 0.0, draw < DRAWS - 1
             state = random_state(equations, rng, varied, near, case % 2 == 0, spread, regular)
             if state is not None:
-                states.append(_with_hidden(equations, state, rng) if case else state)
+                states.append(_with_forces(equations, state, rng) if case else state)
                 break
     return tuple(_arguments(state, gains, scalar) for state in states)
 
@@ -70,7 +70,7 @@ def _work(function: Function) -> int:
     return len(reachable(function.roots)) + KERNEL_WORK * sum(isinstance(step, Call) for step in function.steps)
 
 
-def _with_hidden(equations: Equations, state: State, rng: np.random.Generator) -> State:
+def _with_forces(equations: Equations, state: State, rng: np.random.Generator) -> State:
     """The state with random multipliers of contacts and values of the free vector, which hosts set."""
     system = equations.system
     multipliers = rng.uniform(0.2, 1.0, len(system.multipliers))

@@ -129,7 +129,7 @@ def no_motion(equations: Equations, name: str) -> str:
     for node in reachable(nodes):
         if node.op == "input" and node.payload[0] in _MOTIONS:
             return f"it depends on {_MOTIONS[node.payload[0]]}"
-        if node in (*system.hidden, *system.s):
+        if node in (*system.multipliers, *system.free, *system.s):
             return "it depends on contact forces or states"
     rates = dict(zip(system.r, system.input_rates, strict=True))
     for node in reachable([*nodes, *map(system.rate, nodes)]):

@@ -207,7 +207,7 @@ def _sections(f: Functions, s: Fragment, contact_rows: ContactRows, columns: Col
 def _free_force(f: Functions) -> list[Node]:
     """Return P without contact forces."""
     system = f.equations.system
-    return substitute(f.equations.right_side, dict.fromkeys(system.hidden, f.graph.zero))
+    return substitute(f.equations.right_side, dict.fromkeys((*system.multipliers, *system.free), f.graph.zero))
 
 
 def _reduced(f: Functions, s: Fragment, contact_rows: ContactRows) -> Columns:

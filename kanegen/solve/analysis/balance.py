@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from kanegen.arrays import Array, sections
+from kanegen.backends.points import Point
 from kanegen.codegen.description import Description
 from kanegen.model.inputs import MULTIPLIER
 from kanegen.solve.analysis.closed_contacts import ContactValues, RowSlopes
@@ -91,25 +92,25 @@ class Balance:
         """q, u, s, r and the contact multipliers."""
         return sections(X, self._sizes)
 
-    def arguments(self, X: Array) -> tuple[float, Array, Array, Array]:
-        """The arguments (t, q, u, r) of compiled functions; r contains multipliers and states."""
+    def arguments(self, X: Array) -> Point:
+        """The arguments of compiled functions."""
         q, u, s, r, forces = self.parts(X)
-        return self.t, q, u, self.description.input_layout.array(r, multipliers=forces, states=s)
+        return Point(self.t, q, u, r, s if s.size else None, forces)
 
     def all_rates(self, X: Array) -> Array:
         """(q', u', s')."""
-        return np.concatenate(self.functions.get(self.rhs).pair(*self.arguments(X)))
+        return np.concatenate(self.arguments(X).evaluate(self.functions.get(self.rhs).pair))
 
     def contact_values(self, X: Array) -> ContactValues:
         """The values of the contact rows and laws."""
-        gaps = self.functions.get("gaps").value(*self.arguments(X)) if self.supports else np.empty(0)
+        gaps = self.arguments(X).evaluate(self.functions.get("gaps").value) if self.supports else np.empty(0)
         return ContactValues.of(gaps, self.description)
 
     def contact_terms(self, X: Array) -> ContactValues:
         """The sums of the absolute terms of the values of contact rows and laws."""
 
         def gaps(balance: Balance, Y: Array) -> Array:
-            return np.asarray(balance.functions.get("gaps").value(*balance.arguments(Y)))
+            return np.asarray(balance.arguments(Y).evaluate(balance.functions.get("gaps").value))
 
         own = gaps(self, X)
         others = evaluations(lambda k: gaps(self._disturbed[k], disturbed(X, k)))
@@ -117,9 +118,9 @@ class Balance:
 
     def slopes(self, X: Array) -> Slopes:
         """The derivatives of the model's functions: compiled, or by differences if they were not built."""
-        t, q, u, r = self.arguments(X)
         if self.is_compiled:
-            return Slopes(lambda name: np.asarray(self.functions.get(name).value(t, q, u, r)), self.description)
+            at = self.arguments(X)
+            return Slopes(lambda name: np.asarray(at.evaluate(self.functions.get(name).value)), self.description)
         point = dict(zip(ARGUMENTS, self.parts(X), strict=True))
         return DifferenceSlopes(self.functions, self.rhs, {**point, "t": np.array([self.t])})
 
@@ -128,13 +129,13 @@ class Balance:
         if not self.laws:
             return np.empty(0)
         order = list(self.description.laws)
-        values = np.asarray(self.functions.get(self.law_function).value(*self.arguments(X)))
+        values = np.asarray(self.arguments(X).evaluate(self.functions.get(self.law_function).value))
         return values[[order.index(slot) for slot in self.laws]]
 
     def values(self, X: Array) -> Array:
         """F, (m,)."""
         levels = self.description.constraints.levels
-        residuals = self.functions.get("residuals").value(*self.arguments(X)) if levels else []
+        residuals = self.arguments(X).evaluate(self.functions.get("residuals").value) if levels else []
         of_laws = self.parts(X)[3][list(self.laws)] - self.law_values(X)
         of_contacts = [equation.value for equation in self.contact_equations(X)]
         return np.concatenate([self._required(self.all_rates(X)), residuals, of_laws, of_contacts])
@@ -189,7 +190,7 @@ class Balance:
         of_rows, forces = RowSlopes.of(own, d), self.parts(X)[-1]
         equations = list(equations_of(self.supports, values, forces, of_rows, self.responses, d))
         if self.in_motion and self.supports:
-            sections = self.functions.get("contacts").value(*self.arguments(X))
+            sections = self.arguments(X).evaluate(self.functions.get("contacts").value)
             accelerations = contact_values(sections, d, forces)[:n_k]
             equations += [
                 Equation(f"acceleration {d.contacts.rows[k]}", float(accelerations[k]), of_rows.acceleration[k])

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.points import Point
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.solve.analysis.sizes import terms_of
@@ -76,7 +77,7 @@ def refuse_kinks(functions: CompiledFunctions, state: tuple[Any, ...]) -> None:
     switches = functions.description.switches
     if not switches:
         return
-    guards = np.asarray(functions.get("events").value(*state))
+    guards = np.asarray(Point(*state).evaluate(functions.get("events").value))
     near = np.abs(guards) <= AT_KINK * terms_of(functions, "events", guards, state[0], state[1:])
     kinks = [name for name, is_near in zip(switches, near[-len(switches) :], strict=True) if is_near]
     if kinks:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, real_array
 from kanegen.display import Table, value_text
 from kanegen.errors import SolveError, brief
 from kanegen.solve.analysis.arclength import Family as EquationFamily
@@ -28,7 +28,6 @@ from kanegen.solve.values import (
     number,
     positive,
     positive_integer,
-    real_array,
     require_none,
     shown,
     size,

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.arrays import Array
+from kanegen.backends.points import Point
 from kanegen.display import Table, page
 from kanegen.errors import SolveError
 from kanegen.graph.ranks import RANK_TOLERANCE, comparable_rows, pivoted_columns
@@ -170,7 +171,7 @@ def _matrix_table(title: str, matrix: Array, columns: Sequence[str], rows: Seque
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """A ``state`` (q, u, r, s) at which a model is linearized, with its contacts and the laws that act."""
+    """A ``state`` (q, u, r, s, forces) at which a model is linearized, with its contacts and the laws that act."""
 
     functions: CompiledFunctions
     rhs: str
@@ -183,13 +184,14 @@ class _Place:
     @cached_property
     def rates(self) -> tuple[Array, Array]:
         """(q', u', s') and the sums of their absolute terms."""
-        rates = np.concatenate(self.functions.get(self.rhs).pair(self.t, *self.state))
+        rates = np.concatenate(Point(self.t, *self.state).evaluate(self.functions.get(self.rhs).pair))
         return rates, terms_of(self.functions, self.rhs, rates, self.t, self.state, "pair")
 
     def slopes(self, functions: CompiledFunctions, state: Sequence[Any]) -> Slopes:
         """The derivatives at a state, with the parameters of ``functions``."""
         d = functions.description
-        slopes = Slopes(lambda name: np.asarray(functions.get(name).value(self.t, *state)), d)
+        at = Point(self.t, *state)
+        slopes = Slopes(lambda name: np.asarray(at.evaluate(functions.get(name).value)), d)
         return ClosedSlopes(slopes, self.laws) if self.laws else slopes
 
     def linear(self, slopes: Slopes, state: Sequence[Any], coordinates: Any, speeds: Any) -> Linearization:
@@ -290,11 +292,12 @@ class Differentiable(Evaluation):
             advice = "solve them first: q, u = solver.make_consistent(t, q, u), with fixed= for values to keep; or "
             raise SolveError(listed(headline, violated, advice + "allow more by tolerance="))
         states: Mapping[str, ContactState] = {}
+        forces: Array | None = None
         if self.description.contacts.table:
             r = self._functions.with_laws(("contacts", "gaps"), t, q, u, r, s)
-            at = contacts_at(self._functions, t, q, u, self._functions.with_states(r, s))
-            states, r, s = at.states, self._functions.with_forces(r, s, at.forces), None
-        place = _Place(self._functions, self._rhs_name, t, (q, u, r, s), states, tolerance, laws)
+            at = contacts_at(self._functions, Point(t, q, u, r, s))
+            states, forces = at.states, at.forces
+        place = _Place(self._functions, self._rhs_name, t, (q, u, r, s, forces), states, tolerance, laws)
         own = place.linear(place.slopes(self._functions, place.state), place.state, coordinates, speeds)
         return replace(own, A=without_roundings(own.A, partial(place.disturbed, like=own), _SAMPLES))
 
@@ -309,8 +312,7 @@ class Differentiable(Evaluation):
         if not self.description.constraints.levels:
             return []
         f = self._functions
-        inputs = f.with_states(f.with_laws(("residuals",), t, q, u, r, s), s)
-        return violations(f, t, q, u, inputs, tolerance)
+        return violations(f, Point(t, q, u, f.with_laws(("residuals",), t, q, u, r, s), s), tolerance)
 
     def _evaluate(self, t: float, q: Any, u: Any, r: Any, s: Any) -> Evaluate:
         return lambda name: np.asarray(self._value(name, t, q, u, r, s))

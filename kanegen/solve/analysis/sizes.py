@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.points import Point
 from kanegen.errors import SolveError
 from kanegen.solve.functions import DISTURBANCE, SAMPLES, CompiledFunctions, disturbed
 
@@ -63,11 +64,12 @@ def terms_of(
 ) -> Array:
     """The sums of the absolute terms of a compiled function at one or more states, from its ``value`` there.
 
-    ``arguments`` are q, u and r, and s if r does not contain them; None stands for the defaults.
+    ``arguments`` are those after t of a `Point`, as far as they are given; None stands for the defaults.
     """
 
     def at(k: int) -> Array:
-        result = getattr(functions.disturbed[k].get(name), method)(t, *disturbed_arguments(arguments, k))
+        function = getattr(functions.disturbed[k].get(name), method)
+        result = Point(t, *disturbed_arguments(arguments, k)).evaluate(function)
         return np.concatenate(result) if isinstance(result, tuple) else np.asarray(result)
 
     return terms(value, evaluations(at))

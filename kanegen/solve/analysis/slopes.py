@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from kanegen.arrays import Array, sections
+from kanegen.backends.points import Point
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.model.inputs import MULTIPLIER
@@ -157,13 +158,15 @@ class DifferenceSlopes(Slopes):
 
     def _at(self, name: str, point: Mapping[str, Array]) -> Array:
         """The values of a function at any point."""
-        r = self.description.input_layout.array(point["r"], multipliers=point[MULTIPLIER], states=point["s"])
-        state = float(point["t"][0]), point["q"], point["u"], r
+        s = point["s"] if self.description.states else None
+        state = Point(float(point["t"][0]), point["q"], point["u"], point["r"], s, point[MULTIPLIER])
         if name == "jacobian":
-            return np.concatenate(self._functions.get(self._rhs).pair(*state))
+            return np.concatenate(state.evaluate(self._functions.get(self._rhs).pair))
         if name == "contacts":
-            return contact_values(self._functions.get("contacts").value(*state), self.description, point[MULTIPLIER])
-        values: Array = self._functions.get(name).value(*state)
+            return contact_values(
+                state.evaluate(self._functions.get("contacts").value), self.description, point[MULTIPLIER]
+            )
+        values: Array = state.evaluate(self._functions.get(name).value)
         return values
 
 

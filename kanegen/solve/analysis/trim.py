@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.points import Point
 from kanegen.errors import SolveError
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.analysis.balance import Balance
@@ -122,7 +123,7 @@ class Search:
         if not d.contacts.table:
             return np.empty(0)
         try:
-            return contacts_at(self.functions, t, q, u, d.input_layout.array(r, states=s)).forces
+            return contacts_at(self.functions, Point(t, q, u, r, s if d.states else None)).forces
         except SolveError:
             return np.zeros(len(d.contacts.rows))
 
@@ -159,9 +160,9 @@ class Search:
             return balance
         q, u, *_ = balance.parts(start.X)
         arguments, sizes = balance.arguments(start.X), balance.contact_terms(start.X)
-        values = ContactValues.of(self.functions.get("gaps").value(*arguments), d)
+        values = ContactValues.of(arguments.evaluate(self.functions.get("gaps").value), d)
         supports = supports_at(d, values, (_AT_REST * sizes.value, _AT_REST * sizes.rate))
-        sections = self.functions.get("contacts").value(*arguments)
+        sections = arguments.evaluate(self.functions.get("contacts").value)
         first = len(q) + len(u) * (1 + n_k)
         D = sections[first : first + n_k**2].reshape(n_k, n_k)
         return replace(balance, supports=supports, responses=np.maximum(np.diag(D), np.finfo(float).tiny))
@@ -201,8 +202,8 @@ class Search:
         moved[list(balance.free)] += _NEIGHBOR * changes
         try:
             if self.description.constraints.levels:
-                t, q, u, r = balance.arguments(moved)
-                moved[: len(q) + len(u)] = np.concatenate(make_consistent(self.functions, t, q, u, r, (), 1e-12))
+                t, q, u, r, s, *_ = balance.arguments(moved)
+                moved[: len(q) + len(u)] = np.concatenate(make_consistent(self.functions, t, q, u, r, (), 1e-12, s))
             near = self._linear(balance, moved, linear.speeds, linear.coordinates)
             models.append(near.A)
         except SolveError:  # contacts switch there, or it is outside the domain of an expression
@@ -228,16 +229,16 @@ class Search:
         self, balance: Balance, X: Array, coordinates: Sequence[Any] | None, speeds: Sequence[Any] | None
     ) -> Linearization:
         """The linear model at X, in these independent coordinates and speeds."""
-        t, q, u, r = balance.arguments(X)
+        at = balance.arguments(X)
         states = contact_states(balance.supports, balance.contact_values(X), balance.parts(X)[-1])
         slopes, laws = balance.slopes(X), balance.laws
         if laws:
             require_continuous(self.description, laws)
-            refuse_kinks(self.functions, (t, q, u, r))
+            refuse_kinks(self.functions, at)
             slopes = ClosedSlopes(slopes, laws)
-        contacts = contacts_near(slopes, t, states, (q, u), 1e-8)
-        rates = np.concatenate(balance.functions.get(balance.rhs).pair(t, q, u, r))
-        rate_terms = terms_of(self.functions, balance.rhs, rates, t, (q, u, r), "pair")
+        contacts = contacts_near(slopes, at.t, states, (at.q, at.u), 1e-8)
+        rates = np.concatenate(at.evaluate(balance.functions.get(balance.rhs).pair))
+        rate_terms = terms_of(self.functions, balance.rhs, rates, at.t, at[1:], "pair")
         return without_inputs(linearize(slopes, (rates, rate_terms), contacts, coordinates, speeds), laws)
 
     def record(self, balance: Balance, root: Root, speeds: Sequence[str] | None = None) -> dict[str, Any]:
@@ -247,7 +248,7 @@ class Search:
         labels, functions = d.constraints.rows, self.functions
         multipliers: Array = np.empty(0)
         if labels and functions.problem("multipliers") is None:
-            multipliers = functions.get("multipliers").value(*balance.arguments(X))
+            multipliers = balance.arguments(X).evaluate(functions.get("multipliers").value)
         # At its limit, friction can still become smaller: on one side the neighboring states are steady.
         held = tuple(replace(x, grip=Grip.STICK) if x.grip is Grip.LIMIT else x for x in balance.supports)
         around = replace(balance, supports=held)

@@ -16,7 +16,7 @@ from kanegen.forms import FORMS
 from kanegen.model.control import control_limits
 from kanegen.program.catalogue import CONTROLLED_RATES
 from kanegen.run_options import ControlOptions, table
-from kanegen.solve.consistent import RunStart, consistent_controls, start_problems, with_states
+from kanegen.solve.consistent import RunStart, consistent_controls, start_problems, with_controls
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs, run_inputs, sample_times
 from kanegen.solve.solution import ControlHistory, Saturation
@@ -42,7 +42,7 @@ class ClosedLoop:
     ``compiled``: the module's ``Control``; ``names``: names of the controls; ``law``: the compiled function that
     computes them, None if they are part of the state (then ``states`` are their indices among the inputs);
     ``residuals``: the function of the servo-errors, with their ``labels``, None without constraints; ``limits``
-    (2, n_tau); ``hidden``: hidden inputs; ``inputs``: the other inputs.
+    (2, n_tau); ``free``: the free vector (n_free,); ``inputs``: the other inputs.
     """
 
     functions: CompiledFunctions
@@ -53,7 +53,7 @@ class ClosedLoop:
     residuals: str | None
     labels: tuple[str, ...]
     limits: Array
-    hidden: Array
+    free: Array
     states: tuple[int, ...] = ()
     sampled: bool = False
 
@@ -106,7 +106,7 @@ class ClosedLoop:
 
     def _along(self, name: str, times: Array, states: Array) -> Array:
         module = self.functions.module
-        source = module.Control(None, self.states, *self.limits[:, : len(self.states)], hidden=self.hidden)
+        source = module.Control(None, self.states, *self.limits[:, : len(self.states)], free=self.free)
         controls = (*self.inputs.controls, source)
         (values,) = module.along(self.functions.get(name), self.inputs.compiled, controls, times, states)
         return np.asarray(values)
@@ -173,20 +173,20 @@ def _servo(functions: CompiledFunctions, servo: ServoLabels, options: ControlOpt
     if options["y"] is not None and not servo.free:
         raise SolveError("y was given, but Servo(y=...) of the model fixes it: leave one of them out")
     y = 0.0 if options["y"] is None else numbers(options["y"], "y", names)
-    hidden = d.input_layout.array(free=y)[d.input_layout.hidden_slots]
+    free = np.broadcast_to(y, len(d.free_controls)).copy()
     functions.require(["control"])
     before = [np.nan if (default := d.input_slots[k].default) is None else default for k in servo.controls]
     times = {"sample_time": sample_time, "delay": delay, "before": before}
     return ClosedLoop(
         functions,
-        functions.module.Control("control", servo.controls, *limits, hidden=hidden, **times),
+        functions.module.Control("control", servo.controls, *limits, free=free, **times),
         other_inputs(functions, names, r),
         names,
         "control",
         "servo_residuals" if "servo_residuals" in d.functions else None,
         servo.residuals,
         limits,
-        hidden,
+        free,
         sampled=options["sample_time"] is not None,
     )
 
@@ -198,21 +198,21 @@ def _control_states(
     start: RunStart,
     r: Any,
 ) -> ClosedLoop:
-    names, layout = functions.description.input_names(labels.states), functions.description.input_layout
+    names = functions.description.input_names(labels.states)
     given, inputs = _given_states(names, options), other_inputs(functions, names, r)
     z = _start_of_states(functions, given, start, inputs.at(start.t, (start.q, start.u)))
     unlimited = np.repeat([[-np.inf], [np.inf]], len(names), axis=1)
-    hidden = layout.array()[layout.hidden_slots]
+    free = np.zeros(len(functions.description.free_controls))
     return ClosedLoop(
         functions,
-        functions.module.Control(None, labels.states, *unlimited, start=z, hidden=hidden),
-        replace(inputs, function=lambda *state: with_states(labels, inputs.function(*state), z), _known={}),
+        functions.module.Control(None, labels.states, *unlimited, start=z, free=free),
+        replace(inputs, function=lambda *state: with_controls(labels, inputs.function(*state), z), _known={}),
         names,
         None,
         "control_residuals" if labels.levels else None,
         tuple(level.label for level in labels.levels),
         unlimited,
-        hidden,
+        free,
         labels.states,
     )
 

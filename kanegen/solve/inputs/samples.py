@@ -80,7 +80,7 @@ def _with_rates(description: Description, needed: Collection[int]) -> set[int]:
     """Indices of the inputs of which rates are needed, and of these rates."""
     rated, slots = set(), description.input_slots
     for k in needed:
-        base = slots[k].rate_of if k < len(slots) else None  # hidden inputs follow
+        base = slots[k].rate_of
         while base is not None:
             rated |= {k, base}
             base = slots[base].rate_of

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, real_array
 from kanegen.backends.protocol import Evaluator
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.solve.feedback.laws import ActiveLaws, Values
 from kanegen.solve.inputs.instants import Changes, Signal
 from kanegen.solve.inputs.polynomials import combined, derivative, from_scipy, is_polynomial, table, value_at
-from kanegen.solve.values import by_name, number, real_array
+from kanegen.solve.values import by_name, number
 
 Scalar = Any
 """One input of a run: a number, a ``PPoly`` of one value, or a Python callable."""

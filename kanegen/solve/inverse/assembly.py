@@ -9,6 +9,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.points import Point
 from kanegen.codes import Status
 from kanegen.errors import SolveError
 from kanegen.solve.functions import CompiledFunctions
@@ -166,5 +167,5 @@ class _Mechanism:
             )
         u, outputs = np.zeros(len(self.functions.description.speeds)), [f"motion:{name}" for name in self.path.outputs]
         constraints = ("kinematics", "position_level", "velocity_level", "b", *outputs)
-        self.functions.require_finite(constraints, t, q, u, self.inputs.at(t))
+        self.functions.require_finite(constraints, Point(t, q, u, self.inputs.at(t)))
         raise SolveError(f"the constraints cannot be evaluated at t = {t!r} s ({place}): status {status} of a function")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen.arrays import Array
+from kanegen.backends.points import Point
 from kanegen.codegen.description import REACTION, Description
 from kanegen.errors import SolveError
 from kanegen.solve.consistent import functions_of_constraints
@@ -148,8 +149,8 @@ def _motion_along(
 
 def _require_no_states(functions: CompiledFunctions, needed: Iterable[str]) -> None:
     """Raise `SolveError` if forces depend on states, whose values along the path are unknown."""
-    d, read = functions.description, functions.inputs_read(needed)
-    names = [name for k, name in enumerate(d.states, d.input_layout.state_slots.start) if k in read]
+    d, (_, read) = functions.description, functions.reads(needed)
+    names = [name for k, name in enumerate(d.states) if k in read]
     if names:
         raise SolveError(
             f"inverse dynamics of the model {d.name!r} needs the states {', '.join(names)}, which the path does not "
@@ -173,7 +174,7 @@ def _require_evaluated(
     reason = "the kinematics or the forces are singular there"
     try:
         mass = functions.description.mass
-        functions.require_finite(("kinematics", mass, "P", "J", "b"), t, q, u, inputs.at(t))
+        functions.require_finite(("kinematics", mass, "P", "J", "b"), Point(t, q, u, inputs.at(t)))
     except SolveError as error:
         reason = str(error)
     raise SolveError(

@@ -12,12 +12,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, real_array
 from kanegen.codegen.description import Description
 from kanegen.errors import DerivationError, SolveError
 from kanegen.graph import Graph, Lowering, Spline, Tangent, evaluate, numpy_context
 from kanegen.graph.domains import requirements
-from kanegen.solve.values import by_name, number, real_array
+from kanegen.solve.values import by_name, number
 
 DEGREE: Final = 5
 """Degree of the splines through samples; the second derivatives, which determine the forces, are of class C2."""

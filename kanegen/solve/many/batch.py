@@ -13,13 +13,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.arrays import Array, row_count
+from kanegen.arrays import Array, sections
+from kanegen.backends.points import Point, array_of, is_plain, read_point, with_defaults
 from kanegen.backends.protocol import BatchFunction, BatchPlan
 from kanegen.errors import SolveError, brief
 from kanegen.program.catalogue import CATALOGUE
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.functions import CompiledFunctions
-from kanegen.solve.values import by_name, known_name, positive_integer, real_array
+from kanegen.solve.values import by_name, known_name, positive_integer
 
 _PIECE: Final = 1 << 16
 """Rows of one call of compiled code: a multiple of the lanes; between calls, Ctrl-C is noticed."""
@@ -52,14 +53,15 @@ class Failures(Mapping[int, str]):
 
     def __getitem__(self, row: int) -> str:
         d, values = self._functions.description, self._values[self._places[row]]
-        sizes = (1, len(d.coordinates), len(d.speeds), d.input_layout.size)
-        t, q, u, r, p = np.split(values, np.cumsum(sizes))
+        n_q, n_u, *sizes = map(len, d.arguments.values())
+        t, q, u, r, forces, free, s, p = sections(values, (1, n_q, n_u, *_in_order(*sizes)))
+        at = Point(float(t[0]), q, u, r, s if d.states else None, forces, free)
         try:
             changed = dict(zip(self._varied, p.tolist(), strict=True))
             functions = self._functions.with_parameters(changed) if changed else self._functions
             if np.isnan(r[list(d.laws)]).any():  # a law has no value there
-                functions.get("laws").value(float(t[0]), q, u, np.where(np.isnan(r), 0.0, r))
-            functions.get(self._name).value(float(t[0]), q, u, r)
+                at._replace(r=np.where(np.isnan(r), 0.0, r)).evaluate(functions.get("laws").value)
+            at.evaluate(functions.get(self._name).value)
         except SolveError as error:
             return str(error)
         return "the result is not finite"
@@ -235,7 +237,7 @@ class Batching(Evaluation):
                 return found
         if route.reads_laws if r is None else self.description.laws and isinstance(r, Mapping):
             r = self._law_inputs(name, state, parameters, threads)
-        arguments = read_arguments(route, t, q, u, r, s, varied)
+        arguments = read_arguments(route, Point(t, q, u, r, s), varied)
         arrays = output_arrays(out, shapes, arguments)
         if not arguments.n_rows or not sum(array.size for array in arrays):
             return arrays, route.no_failures
@@ -256,15 +258,17 @@ class Batching(Evaluation):
 class Route:
     """What calls of a function with the same parameters have in common.
 
-    ``defaults``: all inputs (n_r + n_hidden,), NaN where the function reads one without a default; ``missing``: whether
-    there is one. ``p``: parameters and gains; ``fallible``: indices of the constants that must be finite, behind p.
+    ``defaults``: NaN where the function reads an input or state without a default; ``missing``: whether there is one.
+    ``others``: the defaults after q and u that have entries, in the order of compiled code. ``p``: parameters and
+    gains; ``fallible``: indices of the constants that must be finite, behind p.
     """
 
     functions: CompiledFunctions
     name: str
     reads_laws: bool
-    defaults: Array
+    defaults: Point
     missing: bool
+    others: tuple[Array, ...]
     p: Array
     fallible: NDArray[np.int32]
 
@@ -272,11 +276,13 @@ class Route:
     def of(cls, functions: CompiledFunctions, name: str) -> Route:
         """Gather what does not depend on the arguments."""
         reads_laws = not functions.inputs_read([name]).isdisjoint(functions.description.laws)
-        defaults = functions.defaults_of(name)
+        defaults = functions.defaults_of([name])
+        missing = bool(np.isnan(defaults.r).any() or np.isnan(defaults.s).any())
+        others = tuple(x for x in _in_order(*defaults[3:]) if x.size)
         p = np.concatenate([functions.prepared.parameters, functions.prepared.gains])
         constants = functions.description.functions[name].fallible_constants
         fallible = np.array(constants, dtype=np.int32) + np.int32(p.size)
-        return cls(functions, name, reads_laws, defaults, bool(np.isnan(defaults).any()), p, fallible)
+        return cls(functions, name, reads_laws, defaults, missing, others, p, fallible)
 
     @cached_property
     def no_failures(self) -> Failures:
@@ -297,13 +303,15 @@ class Route:
 class Arguments(NamedTuple):
     """The arguments of a function at N states: arrays (n,), or (N, n) with any strides.
 
-    ``arrays``: t, q, u, all inputs, and the parameters whose values differ from row to row, if there are some.
-    ``given``: the arrays of the user by name. ``varied``: indices of the parameters in the last one of ``arrays``.
+    ``arrays``: t, q, u, r, forces, free, s, and the parameters whose values differ from row to row, if there are some.
+    ``given``: the arrays of the user; ``parameters``: by name, (N, 1). ``varied``: indices of the parameters in the
+    last one of ``arrays``.
     """
 
     n_rows: int
     arrays: tuple[Array, ...]
-    given: dict[str, Array]
+    given: Point
+    parameters: dict[str, Array]
     varied: tuple[int, ...]
 
     def rows(self, which: NDArray[np.intp]) -> Array:
@@ -327,7 +335,7 @@ def parameters_of(
         return functions, {}
     d = functions.description
     given = by_name(parameters, d.parameters, "parameter")
-    arrays = {name: _array(value, f"parameter {name}") for name, value in given.items()}
+    arrays = {name: array_of(value, f"parameter {name}") for name, value in given.items()}
     for name, array in arrays.items():
         if array.ndim > 1:
             raise SolveError(f"parameter {name} has shape {array.shape}; expected a number, or (N,)")
@@ -340,28 +348,24 @@ def parameters_of(
     return functions.with_parameters(values) if values else functions, varied
 
 
-def read_arguments(route: Route, t: Any, q: Any, u: Any, r: Any, s: Any, parameters: Mapping[str, Any]) -> Arguments:
+def read_arguments(route: Route, at: Point, parameters: Mapping[str, Any]) -> Arguments:
     """Read the arguments of a batch. ``parameters``: arrays (N,) by name. Raises `SolveError` for wrong shapes."""
-    d = route.functions.description
-    q, u, r, s = route.functions.arrays_for(route.name, q, u, r, s)
-    counts: dict[str, int] = {}
-    given = {"t": np.array([t]) if type(t) is float else _times(t, counts)}
-    given["q"] = _rows(q, "q", (len(d.coordinates),), d.coordinates, counts)
-    given["u"] = _rows(u, "u", (len(d.speeds),), d.speeds, counts)
-    if r is not None:
-        widths = (len(d.inputs), d.input_layout.state_slots.start, d.input_layout.size)
-        given["r"] = _rows(r, "r", widths, d.inputs, counts)
-    if s is not None and not d.states:
-        raise SolveError(f"s is {brief(s)}, but the model {d.name!r} has no states: leave s out")
-    if s is not None:
-        given["s"] = _rows(s, "s", (len(d.states),), d.states, counts)
+    functions = route.functions
+    d = functions.description
     varied = {f"parameter {name}": values[:, np.newaxis] for name, values in parameters.items()}
-    counts |= {name: len(values) for name, values in varied.items()}
-    count = row_count(counts)
-    arrays = [given["t"], given["q"], given["u"], _inputs(route, given.get("r"), given.get("s"), count)]
+    counts = {name: len(values) for name, values in varied.items()}
+    given, n_rows = read_point(functions.arrays_for(route.name, at), d.arguments, d.name, counts)
+    point = with_defaults(given, route.defaults, d.arguments, route.name)
+    arrays = [*point[:3], *_in_order(*point[3:])]
     if varied:
         arrays.append(np.concatenate([*varied.values()], axis=1))
-    return Arguments(count, tuple(arrays), given | varied, tuple(map(d.parameters.index, parameters)))
+    indices = tuple(map(d.parameters.index, parameters))
+    return Arguments(1 if n_rows is None else n_rows, tuple(arrays), given, varied, indices)
+
+
+def _in_order(r: Any, s: Any, forces: Any, free: Any) -> tuple[Any, ...]:
+    """What belongs to the arguments after q and u, in the order of compiled code (kg_batch.h)."""
+    return r, forces, free, s
 
 
 def evaluate(route: Route, arguments: Arguments, out: Sequence[Array], threads: int) -> Failures:
@@ -397,13 +401,13 @@ def evaluate_contiguous(
     elif not isinstance(out, tuple):
         return None
     arrays = tuple(out)  # the compiled code takes no subclass, such as Rates
-    failed = route.compiled.run_contiguous(t, q, u, route.defaults, arrays, tuple(shapes.values()), route.p, _PIECE)
+    failed = route.compiled.run_contiguous(t, q, u, route.others, arrays, tuple(shapes.values()), route.p, _PIECE)
     if failed is None:
         return None
     if not failed.size:
         return [*arrays], route.no_failures
     rows = np.flatnonzero(failed)
-    states = read_arguments(route, t, q, u, None, None, {}).rows(rows)
+    states = read_arguments(route, Point(t, q, u), {}).rows(rows)
     return [*arrays], Failures(route.functions, route.name, (), rows, states)
 
 
@@ -446,9 +450,10 @@ def output_arrays(out: Any, shapes: Mapping[str, tuple[int, ...]], arguments: Ar
         names = ", ".join(f"{name} {shape}" for name, shape in expected.items())
         given = f"a {type(out).__name__} of length {len(out)}" if isinstance(out, tuple | list) else _kind(out)
         raise SolveError(f"out is {given}; expected {len(expected)} array(s): {names}")
-    others = dict(arguments.given)
+    others = {name: array for name, array in arguments.given._asdict().items() if array is not None}
+    others |= arguments.parameters
     for (name, shape), array in zip(expected.items(), out, strict=True):
-        if not (isinstance(array, np.ndarray) and array.shape == shape and _is_plain(array) and array.flags.writeable):
+        if not (isinstance(array, np.ndarray) and array.shape == shape and is_plain(array) and array.flags.writeable):
             raise SolveError(f"out ({name}) is {_kind(array)}; expected a writeable, aligned array float64 {shape}")
         if _overlaps_itself(array):
             raise SolveError(
@@ -468,72 +473,6 @@ def _kind(given: Any) -> str:
         return brief(given)
     flags = {"read-only": not given.flags.writeable, "not aligned": not given.flags.aligned}
     return ", ".join([f"an array {given.dtype} {given.shape}", *(flag for flag, holds in flags.items() if holds)])
-
-
-def _inputs(route: Route, r: Array | None, s: Array | None, count: int) -> Array:
-    """All inputs, (n,) or (N, n): those given, and the defaults of others that the function reads."""
-    if not route.defaults.size or not (route.missing or r is not None or s is not None):
-        return route.defaults
-    layout, values = route.functions.description.input_layout, route.defaults.copy()
-    given = [*range(r.shape[-1] if r is not None else 0)]
-    if s is not None:
-        given += range(layout.size)[layout.state_slots]
-    named = (*layout.inputs, *layout.hidden)
-    places = [i for i in np.flatnonzero(np.isnan(values)).tolist() if i not in given]
-    if places:
-        public, missing = route.name.removeprefix("output:"), [named[i] for i in places]
-        states = set(range(layout.size)[layout.state_slots]).intersection(places)
-        ways = {"pass r=, or give each Input a default": len(states) < len(places), "pass s=": bool(states)}
-        advice = "; ".join(way for way, applies in ways.items() if applies)
-        raise SolveError(f"{public} needs values of {', '.join(missing)}: {advice}")
-    parts = [part for part in (r, s) if part is not None and part.ndim == 2]
-    if not parts:
-        array = values
-    elif s is None and r is not None and r.shape[1] == layout.size:
-        return r
-    else:
-        array = np.empty((count, layout.size), order="F")
-        array[:] = values
-    if r is not None:
-        array[..., : r.shape[-1]] = r
-    if s is not None:
-        array[..., layout.state_slots] = s
-    return array
-
-
-def _array(value: Any, what: str) -> Array:
-    """``value`` itself, if compiled code can read it, else a copy. Raises `SolveError` for what is not real."""
-    return value if isinstance(value, np.ndarray) and _is_plain(value) else real_array(value, what)
-
-
-def _is_plain(array: NDArray[Any]) -> bool:
-    flags = array.flags
-    if array.dtype != np.float64 or not flags.aligned:
-        return False
-    return flags.forc or all(stride % _BYTES == 0 for stride in array.strides)
-
-
-def _times(t: Any, counts: dict[str, int]) -> Array:
-    """The times, (1,) or (N, 1); N is noted in ``counts``."""
-    times = _array(t, "t")
-    if times.ndim > 1:
-        raise SolveError(f"t has shape {times.shape}, expected a number or (N,)")
-    if times.ndim == 1:
-        counts["t"] = times.size
-    return times[..., np.newaxis]
-
-
-def _rows(value: Any, what: str, widths: tuple[int, ...], names: tuple[str, ...], counts: dict[str, int]) -> Array:
-    """An array (n,) or (N, n), n one of ``widths``; N is noted in ``counts``."""
-    array = _array(value, what)
-    if array.ndim not in (1, 2) or array.shape[-1] not in widths:
-        n = widths[0]
-        raise SolveError(
-            f"{what} has shape {array.shape}, expected ({n},) or (N, {n}): {', '.join(names) or 'no entries'}"
-        )
-    if array.ndim == 2:
-        counts[what] = array.shape[0]
-    return array
 
 
 def _overlaps_itself(array: Array) -> bool:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from kanegen.arrays import Array, row_count
+from kanegen.arrays import Array, real_array, row_count
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError, brief
-from kanegen.solve.values import by_name, number, real_array
+from kanegen.solve.values import by_name, number
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from kanegen.backends.points import Point
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.model import Projection
@@ -33,10 +34,9 @@ class Problem(NamedTuple):
     loop: ClosedLoop | None
     solver: SolverReference
 
-    def inputs_at(self, t: float, q: Any, u: Any, s: Any) -> Any:
-        """The inputs at this state, followed by hidden inputs with the states ``s`` if the model has states."""
-        values = self.inputs.at(t, (q, u, s))
-        return self.functions.with_states(values, s) if self.functions.description.states else values
+    def at(self, t: float, q: Any, u: Any, s: Any = None) -> Point:
+        """This state with its inputs."""
+        return Point(t, q, u, self.inputs.at(t, (q, u, s)), s if self.functions.description.states else None)
 
     @property
     def held(self) -> tuple[str, ...]:
@@ -77,11 +77,11 @@ def check_start(problem: Problem, start: RunStart) -> None:
     checks_constraints = tolerance is not None and bool(d.constraints.levels)
     if not (checks_constraints or d.contacts.values):
         return
-    r = problem.inputs_at(t, q, u, s) if d.inputs or d.states else None
-    check_contact_values(problem.functions, t, q, u, r)
+    at = problem.at(t, q, u, s) if d.inputs else Point(t, q, u, s=s if d.states else None)
+    check_contact_values(problem.functions, at)
     if tolerance is None or not checks_constraints:
         return
-    violated = violations(problem.functions, t, q, u, r, tolerance)
+    violated = violations(problem.functions, at, tolerance)
     if violated:
         advice = (
             "correct the start, for example by q0, u0 = solver.make_consistent(t0, q0, u0) with fixed= for values to "

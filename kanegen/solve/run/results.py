@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, Final
 
-from kanegen.arrays import Array
 from kanegen.backends.protocol import Evaluator
 from kanegen.codes import Status
 from kanegen.errors import SolveError
@@ -14,6 +13,7 @@ from kanegen.solve.contacts import hybrid_records
 from kanegen.solve.run.problem import Problem
 from kanegen.solve.run.tables import left_table
 from kanegen.solve.solution import (
+    Acting,
     ContactHistory,
     Dense,
     EventRecord,
@@ -100,7 +100,7 @@ class RunFields:
     def all_inputs(self) -> MotionInputs:
         return MotionInputs(self._inputs)
 
-    def _inputs(self) -> Array:
+    def _inputs(self) -> Acting:
         state = self.q, self.u, self.s
         return inputs_of_run(self._problem, self.t, state, self.contacts, self.control)
 
@@ -143,11 +143,10 @@ def _not_finite(problem: Problem, last: tuple[Any, ...]) -> str | None:
     """The message on an entry of the right-hand side or its Jacobian that is not finite; None if all are finite."""
     if problem.momenta is not None or problem.loop is not None or problem.inputs.held:
         return None
-    t, q, u, *s = last
     try:
-        r = problem.inputs_at(t, q, u, s[0] if s else None)
-        problem.function.pair(t, q, u, r)
-        problem.functions.require_finite(("jacobian_q", "jacobian_u", "jacobian_s"), t, q, u, r)
+        at = problem.at(*last)
+        at.evaluate(problem.function.pair)
+        problem.functions.require_finite(("jacobian_q", "jacobian_u", "jacobian_s"), at)
     except SolveError as error:
         return str(error)
     return None

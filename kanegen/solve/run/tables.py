@@ -42,9 +42,7 @@ def _left(problem: Problem, last: tuple[Any, ...], span: tuple[float, float]) ->
     at_last: Array | None = None
     try:
         for h, state in _ahead(problem, last, span):
-            t, q, u, *s = state
-            r = problem.inputs_at(t, q, u, s[0] if s else None)
-            rows = np.asarray(problem.functions.get("tables").value(t, q, u, r))
+            rows = np.asarray(problem.at(*state).evaluate(problem.functions.get("tables").value))
             at_last = rows if at_last is None else at_last
             outside = np.flatnonzero(rows[:, 1] == 0.0)
             if outside.size:
@@ -59,7 +57,7 @@ def _ahead(problem: Problem, last: tuple[Any, ...], span: tuple[float, float]) -
     """Yield steps and states along the rates of the last state, which is the first one."""
     t, q, u, *s = last
     yield 0.0, last
-    rates = problem.function.pair(t, q, u, problem.inputs_at(t, q, u, s[0] if s else None))
+    rates = problem.at(*last).evaluate(problem.function.pair)
     h = _SHORTEST * (span[1] - span[0])
     while abs(h) <= abs(span[1] - span[0]):
         yield h, (t + h, *(x + h * rate for x, rate in zip((q, u, *s), rates, strict=True)))

@@ -6,6 +6,7 @@ from kanegen.solve.solution.motion import IntegrationInterrupted as IntegrationI
 from kanegen.solve.solution.motion import Solution as Solution
 from kanegen.solve.solution.motion import load as load
 from kanegen.solve.solution.overview import Events as Events
+from kanegen.solve.solution.quantities import Acting as Acting
 from kanegen.solve.solution.quantities import MotionInputs as MotionInputs
 from kanegen.solve.solution.quantities import SolverReference as SolverReference
 from kanegen.solve.solution.quantities import inputs_of_run as inputs_of_run

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.points import Point
 from kanegen.errors import SolveError, brief, text_of
 from kanegen.model import Model
 from kanegen.model.description import SystemDescription
@@ -93,7 +95,7 @@ def motion_of(solution: Any, model: Any, label: str, notices: dict[str, None]) -
     start, end = sorted((float(solution.t[0]), float(solution.last[0]))) if solution.t.size else (0.0, 0.0)
     if not solution.t.size:
         raise SolveError("the solution has no times: integrate over a span, and without an empty t_eval")
-    sampler = _Sampler(solution, model)
+    sampler = _Sampler(solution)
     if solution.dense is None:
         times = np.unique(solution.t)
         if times.size > MOST:
@@ -124,26 +126,28 @@ def motion_of(solution: Any, model: Any, label: str, notices: dict[str, None]) -
 
 
 class _Sampler:
-    """States at any times of a solution, and inputs between those at the stored times."""
+    """The state at any times of a solution, with what acts interpolated between the stored times."""
 
-    def __init__(self, solution: Any, model: SystemDescription) -> None:
-        self._solution, self._states = solution, model.input_layout.state_slots
+    def __init__(self, solution: Any) -> None:
+        self._solution, stored = solution, solution.point
         order = np.argsort(solution.t, kind="stable")
-        self._t = solution.t[order]
-        self._rows = solution.all_rows[order]
-        self._q, self._u, self._s = solution.q[order], solution.u[order], solution.s[order]
+        forces = None if stored.forces is None else stored.forces[order]
+        t, q, u, r, s = (x[order] for x in stored[:5])
+        self._stored = Point(t, q, u, r, s, forces, stored.free)
 
-    def __call__(self, times: Array) -> tuple[Array, Array, Array]:
-        """q (n, n_q), u (n, n_u) and r (n, n_r) at ``times`` (n,)."""
+    def __call__(self, times: Array) -> Point:
+        """The arguments of functions at ``times`` (n,)."""
+        known = self._stored
+
+        def between(rows: Array | None) -> Array | None:
+            return None if rows is None else _interpolated(times, known.t, rows)
+
         if self._solution.dense is None:
-            q, u, s = (_interpolated(times, self._t, x) for x in (self._q, self._u, self._s))
+            q, u, s = map(between, (known.q, known.u, known.s))
         else:
             q, u, *rest = self._solution(times)
             s = rest[0] if rest else np.empty((times.size, 0))
-        r = _interpolated(times, self._t, self._rows)
-        if s.shape[1]:
-            r[:, self._states] = s
-        return q, u, r
+        return Point(times, q, u, between(known.r), s, between(known.forces), known.free)
 
 
 def _interpolated(times: Array, t: Array, rows: Array) -> Array:
@@ -188,7 +192,7 @@ def _accelerations(solution: Any, model: SystemDescription, sampler: _Sampler, t
     """u' (n, n_u) if the loads contain accelerations and the form of the equations gives them."""
     if solution.reference is None or not model.is_accelerated or "rhs" not in solution.solver.description.functions:
         return None
-    rates = along(solution.solver.rhs, times, *sampler(times))
+    rates = along(solution.solver.rhs, sampler(times))
     return np.asarray(rates[1])
 
 
@@ -198,9 +202,8 @@ def _wrenches(solution: Any, sampler: _Sampler, times: Array) -> dict[str, tuple
         return {}
     solver = solution.solver
     names = [name for name in solver.description.reactions if solver.description.has(f"reaction:{name}")]
-    q, u, r = sampler(times)
-    result = {}
+    at, result = sampler(times), {}
     for name in names:
-        wrench = along(lambda *state, name=name: solver.reaction(name, *state), times, q, u, r)
+        wrench = along(partial(solver.reaction, name), at)
         result[name] = (wrench.force, wrench.torque)
     return result

@@ -24,6 +24,7 @@ from kanegen.arrays import Array
 from kanegen.errors import FileError
 from kanegen.model.records import FrozenMapping
 from kanegen.solve.solution.overview import Events
+from kanegen.solve.solution.quantities import Acting
 from kanegen.solve.solution.records import (
     ContactHistory,
     ControlHistory,
@@ -80,7 +81,7 @@ def _content(solution: Any) -> bytearray:
     for name, value in _attributes(solution).items():
         text = value if isinstance(value, str) else json.dumps(value)
         setattr(file, name, _encoded(text))
-    for name, (dimensions, values) in _variables(solution, solution.all_rows).items():
+    for name, (dimensions, values) in _variables(solution).items():
         _put(file, name, dimensions, values)
     for dimension, names in labels.items():
         if names:
@@ -145,7 +146,7 @@ def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else value
 
 
-def _variables(solution: Any, inputs: Array) -> dict[str, tuple[tuple[str, ...], Any]]:
+def _variables(solution: Any) -> dict[str, tuple[tuple[str, ...], Any]]:
     contacts, control, dense = solution.contacts, solution.control, solution.dense
     variables: dict[str, tuple[tuple[str, ...], Any]] = {
         "t": (("time",), solution.t),
@@ -153,7 +154,7 @@ def _variables(solution: Any, inputs: Array) -> dict[str, tuple[tuple[str, ...],
         "q": (("time", "coordinate"), solution.q),
         "u": (("time", "speed"), solution.u),
         "s": (("time", "state"), solution.s),
-        "r": (("time", "all_inputs"), inputs),
+        "r": (("time", "all_inputs"), _acting(solution)),
         "last": (("last",), np.hstack(solution.last)),
         "event_t": (("event",), np.array([event.t for event in solution.events])),
     }
@@ -172,8 +173,23 @@ def _variables(solution: Any, inputs: Array) -> dict[str, tuple[tuple[str, ...],
     return variables
 
 
-def read(path: Path) -> tuple[dict[str, Any], Array]:
-    """The fields of the solution in a file, without its solver, and the inputs (n_t, n_r + n_hidden).
+def _acting(solution: Any) -> Array:
+    """What acts, in columns: the inputs, contact forces, the free vector, then the states."""
+    n_t, at = len(solution.t), solution.point
+    return np.hstack(
+        [np.broadcast_to(x, (n_t, x.shape[-1])) for x in (at.r, at.forces, at.free, at.s) if x is not None]
+    )
+
+
+def _acting_of(columns: Array, n_r: int, n_s: int, forces: Array | None) -> Acting:
+    """The parts of such columns (n_t, n); ``forces`` is None without contacts."""
+    n_rows = 0 if forces is None else forces.shape[1]
+    free = columns[:1, n_r + n_rows : columns.shape[1] - n_s]
+    return Acting(columns[:, :n_r], forces, free[0] if free.size else None)
+
+
+def read(path: Path) -> tuple[dict[str, Any], Acting]:
+    """The fields of the solution in a file, without its solver, and what acts at its times.
 
     Raises `FileError` for a file that cannot be read, that :func:`write` did not write, or that was changed since.
     """
@@ -190,7 +206,11 @@ def read(path: Path) -> tuple[dict[str, Any], Array]:
     arrays = {name: np.array(x[:], x[:].dtype.newbyteorder("=")) for name, x in file.variables.items()}
     texts = ("checksum", "model", "digest", "status", "message", "kanegen_version")
     attributes = {name: value if name in texts else json.loads(value) for name, value in stored.items()}
-    return _fields(arrays, attributes), arrays.get("r", np.empty((len(arrays.get("t", ())), 0)))
+    values = _fields(arrays, attributes)
+    record, contacts = values["run"], values["contacts"]
+    columns = arrays.get("r", np.empty((len(values["t"]), len(record.inputs))))
+    forces = None if contacts is None else contacts.forces
+    return values, _acting_of(columns, len(record.inputs), len(record.states), forces)
 
 
 def _checked(path: Path) -> bytes:

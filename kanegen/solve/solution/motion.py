@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, real_array
+from kanegen.backends.points import Point
 from kanegen.display import page
 from kanegen.errors import NotBuiltError, SolveError, brief
 from kanegen.paths import file_path
@@ -31,7 +32,7 @@ from kanegen.solve.solution.records import (
     Statistics,
 )
 from kanegen.solve.solution.tables import data_frame, data_set
-from kanegen.solve.values import key_name, real_array, shown_values, unknown
+from kanegen.solve.values import key_name, shown_values, unknown
 from kanegen.units import Units
 from kanegen.view.animation import Animation
 
@@ -160,7 +161,7 @@ class Solution(SolutionQuantities):
     @property
     def inputs(self) -> Array:
         """The inputs at the stored times, (n_t, n_r), with the controls of a closed loop."""
-        return self.all_rows[:, : len(self.run.inputs)]
+        return self.all_inputs.values.r
 
     @cached_property
     def outputs(self) -> Members[Array]:
@@ -214,16 +215,17 @@ class Solution(SolutionQuantities):
         return self.outputs[name]
 
     @property
-    def all_rows(self) -> Array:
-        """The array r of compiled functions at the stored times, (n_t, n_r + n_hidden): inputs, contact forces, ..."""
-        return self.all_inputs.values
+    def point(self) -> Point:
+        """The arguments of functions at the stored times: the state, inputs, contact forces and the free vector."""
+        acting = self.all_inputs.values
+        return Point(self.t, self.q, self.u, acting.r, self.s, acting.forces, acting.free)
 
     def _along(self, function: Any) -> Any:
-        return along(function, self.t, self.q, self.u, self.all_rows)
+        return along(function, self.point)
 
     def _members(self, method: str, names: tuple[str, ...]) -> Members[Any]:
         evaluate = getattr(self.solver, method)
-        return Members(names, lambda name: self._along(lambda *state: evaluate(name, *state)))
+        return Members(names, lambda name: self._along(partial(evaluate, name)))
 
     def animate(
         self,
@@ -384,8 +386,8 @@ def load(path: Any, solver: Any = None) -> Solution:
         If the digest of the solver is not that of the file: the model, the options of the build or the version of
         kanegen differ.
     """
-    values, inputs = read(file_path(path))
-    solution = _restored(values | {"all_inputs": MotionInputs(lambda: inputs), "reference": None})
+    values, acting = read(file_path(path))
+    solution = _restored(values | {"all_inputs": MotionInputs(lambda: acting), "reference": None})
     return solution if solver is None else solution.with_solver(solver)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.backends.points import Point
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import CATALOGUE
 from kanegen.solve.solution.records import ContactHistory, ControlHistory
@@ -40,20 +41,31 @@ class SolverReference:
         return SolverReference, (None, self._packed)
 
 
-class MotionInputs:
-    """The inputs at the stored times of a run, (n_t, n_r + n_hidden), computed by ``compute`` on first use.
+class Acting(NamedTuple):
+    """What acts on a model along a motion: the arguments of functions beside time and state.
 
-    The array is that of compiled functions: inputs with the controls of a closed loop, multipliers of the contact rows,
-    free controls and states. A pickle holds the values, because inputs can be functions that cannot be pickled.
+    ``r``: the inputs with the controls of a closed loop, (n_t, n_r); ``forces``: the multipliers of the contact rows,
+    (n_t, n_rows), or None without contacts; ``free``: the free vector of servo-constraints (n_free,), or None.
     """
 
-    def __init__(self, compute: Callable[[], Array]) -> None:
+    r: Array
+    forces: Array | None = None
+    free: Array | None = None
+
+
+class MotionInputs:
+    """What acts at the stored times of a run, computed by ``compute`` on first use.
+
+    A pickle holds the values, because inputs can be functions that cannot be pickled.
+    """
+
+    def __init__(self, compute: Callable[[], Acting]) -> None:
         self._compute = compute
-        self._values: Array | None = None
+        self._values: Acting | None = None
 
     @property
-    def values(self) -> Array:
-        """The array (n_t, n_r + n_hidden)."""
+    def values(self) -> Acting:
+        """The values at the stored times."""
         if self._values is None:
             self._values = self._compute()
         return self._values
@@ -65,12 +77,12 @@ class MotionInputs:
             return _failed, (f"the inputs of the run cannot be evaluated: {type(error).__name__}: {error}",)
 
 
-def _stored(values: Array) -> MotionInputs:
+def _stored(values: Acting) -> MotionInputs:
     return MotionInputs(lambda: values)
 
 
 def _failed(message: str) -> MotionInputs:
-    def compute() -> Array:
+    def compute() -> Acting:
         raise SolveError(message)
 
     return MotionInputs(compute)
@@ -111,23 +123,19 @@ def inputs_of_run(
     state: tuple[Array, ...],
     contacts: ContactHistory | None,
     control: ControlHistory | None,
-) -> Array:
-    """The array r of compiled functions at the stored times of a run, (n_t, n_r + n_hidden).
+) -> Acting:
+    """What acts at the stored times of a run.
 
     ``problem``: what was integrated, with its functions, inputs and control loop; ``state``: q, u, s at the ``times``.
     """
-    d, layout = problem.functions.description, problem.functions.description.input_layout
-    inputs = problem.inputs
-    rows: Array = problem.functions.module.inputs_along(
+    d, inputs = problem.functions.description, problem.inputs
+    r: Array = problem.functions.module.inputs_along(
         problem.function, inputs.compiled, times, np.hstack(state), inputs.controls
     )
-    if problem.loop is not None:
-        rows[:, layout.free_slots] = problem.loop.hidden[len(layout.contact_rows) :][: len(layout.free_controls)]
     if control is not None:
-        rows[:, [d.inputs.index(name) for name in control.names]] = control.values
-    if contacts is not None:
-        rows[:, layout.multiplier_slots] = contacts.forces
-    return rows
+        r[:, [d.inputs.index(name) for name in control.names]] = control.values
+    free = None if problem.loop is None or not d.free_controls else problem.loop.free
+    return Acting(r, None if contacts is None else contacts.forces, free)
 
 
 def quantity_unit(solution: Any, name: str) -> Unit | None:
@@ -136,16 +144,21 @@ def quantity_unit(solution: Any, name: str) -> Unit | None:
     return derived(unit) if unit and solution.units else None
 
 
-def along(function: Callable[..., Any], t: Array, q: Array, u: Array, inputs: Array) -> Any:
-    """The value of a function of (t, q, u, r) at all rows; ``inputs`` (n_t, n) is NaN where a force is not known.
+def along(function: Callable[..., Any], at: Point) -> Any:
+    """The value of a function at all rows; inputs and forces are NaN where they are not known.
 
     Contact forces are not known where no contact modes are consistent, for example where a run stopped. There, values
     that depend on them are NaN. Functions are affine in these forces, so that values with zero and with one differ.
+    ``function`` takes ``s``, ``forces`` and ``free`` by name, only where the model has them.
     """
-    unknown = np.isnan(inputs).any(axis=1)
-    if not unknown.any():
-        return function(t, q, u, inputs)
-    first, second = (function(t, q, u, np.nan_to_num(inputs, nan=value)) for value in (0.0, 1.0))
+    given = {name: x for name, x in at._asdict().items() if x is not None and x.shape[-1]}
+    given |= {"t": at.t, "q": at.q, "u": at.u, "r": at.r}
+    unknown = [name for name in ("r", "forces", "free") if name in given and np.isnan(given[name]).any()]
+    if not unknown:
+        return function(**given)
+    first, second = (
+        function(**given | {name: np.nan_to_num(given[name], nan=value) for name in unknown}) for value in (0.0, 1.0)
+    )
     return _without(first, second)
 
 

@@ -91,7 +91,7 @@ ENTRIES: dict[str, tuple[tuple[str, Any], ...]] = {
     ),
     "Control": (
         *(("law", None), ("slots", (0,)), ("low", [-1.0]), ("high", [1.0]), ("sample_time", 0.0), ("start", [0.0])),
-        *(("hidden", None), ("delay", 0.0), ("before", None), ("first", None)),
+        *(("free", None), ("delay", 0.0), ("before", None), ("first", None)),
     ),
     "Prepared": (("parameters", [2.0, 0.1]), ("gains", None), ("allowed", ())),
     "Function": (("name", "rhs"), ("prepared", prepared), ("inputs", None)),

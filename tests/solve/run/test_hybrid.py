@@ -277,6 +277,19 @@ def test_contacts_at_a_state() -> None:
     # rhs takes contacts as open, unless it is given their multipliers behind the inputs.
     np.testing.assert_allclose(solver.rhs(0.0, REST, REST)[1], [0.0, -GRAVITY])
     np.testing.assert_allclose(solver.rhs(0.0, REST, REST, [4.0, WEIGHT, -4.0])[1], 0.0, atol=1e-12)
+    held = [WEIGHT, -4.0]
+    np.testing.assert_array_equal(
+        solver.rhs(0.0, REST, REST, [4.0], forces=held)[1], solver.rhs(0.0, REST, REST, [4.0, *held])[1]
+    )
+    _, udot = solver.rhs(0.0, REST, REST, [[4.0], [13.0]], forces=held)
+    np.testing.assert_array_equal(udot, [solver.rhs(0.0, REST, REST, r, forces=held)[1] for r in ([4.0], [13.0])])
+    _, udot = solver.rhs(0.0, REST, REST, [[4.0, *held], [13.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(udot[1], solver.rhs(0.0, REST, REST, [13.0])[1])
+    np.testing.assert_allclose(udot[0], 0.0, atol=1e-12)
+    with raises(SolveError, "forces", "(1,)", "(2,)"):
+        solver.rhs(0.0, REST, REST, [4.0], forces=[WEIGHT])
+    with raises(SolveError, "force of contact row 1", "nan"):
+        solver.rhs(0.0, REST, REST, [4.0], forces=[WEIGHT, np.nan])
     with raises(SolveError, "'flor'", "'floor'"):
         resting["flor"]
     with raises(SolveError, "contacts"):

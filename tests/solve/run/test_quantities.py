@@ -15,6 +15,7 @@ from state_models import solver_of
 from systems import initial, solver_for
 
 import kanegen as kg
+from kanegen.backends.points import Point
 from kanegen.solve.solution.quantities import along
 
 
@@ -109,7 +110,7 @@ def test_a_run_that_stopped_has_quantities() -> None:
 
 def test_where_forces_are_unknown_only_what_depends_on_them_is_nan() -> None:
     q, r = np.arange(6.0).reshape(3, 2), np.array([[1.0], [np.nan], [2.0]])
-    both = along(lambda t, q, u, r: (q, q[:, 0] + r[:, 0]), np.arange(3.0), q, q, r)
+    both = along(lambda t, q, u, r: (q, q[:, 0] + r[:, 0]), Point(np.arange(3.0), q, q, r))
     np.testing.assert_array_equal(both[0], q)
     np.testing.assert_array_equal(both[1], [1.0, np.nan, 6.0])
 

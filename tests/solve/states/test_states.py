@@ -308,6 +308,9 @@ def test_arguments_that_do_not_fit_are_named() -> None:
     both = np.empty(3)
     with raises(kg.SolveError, "sdot", "udot"):
         solver.rhs(0.0, Q0, U0, None, S0, (np.empty(1), both[:1], both[:2]))
+    s = np.array(S0, dtype=float)
+    with raises(kg.SolveError, "sdot", "shares memory with s"):
+        solver.rhs(0.0, Q0, U0, None, s, (np.empty(1), np.empty(1), s))
 
 
 def test_a_rate_that_is_no_number_at_the_start_is_named() -> None:
