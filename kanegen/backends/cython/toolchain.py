@@ -136,14 +136,20 @@ def find_toolchain(environment: Mapping[str, str] | None = None) -> Toolchain:
         toolchain = _toolchain(candidate, search_path, f"{candidate!r} was found on the PATH")
         if toolchain is not None:
             return toolchain
-    program = packaged.find_program()
-    if program is not None:
-        return Toolchain((str(program), *packaged.ARGUMENTS), _stamp(program), "no other compiler was found")
+    found = packaged_toolchain("no other compiler was found")
+    if found is not None:
+        return found
     looked_for = ", ".join(dict.fromkeys(c.split()[0] for c in candidates if c.split()))
     raise BuildError(
         f"no C compiler: looked for {looked_for} on PATH={search_path!r}, and for the Python package "
         f"{packaged.PACKAGE}. " + _INSTALL_ADVICE
     )
+
+
+def packaged_toolchain(chosen: str) -> Toolchain | None:
+    """The compiler of the Python package ziglang, if it is installed; ``chosen``: why it is taken."""
+    program = packaged.find_program()
+    return None if program is None else Toolchain((str(program), *packaged.ARGUMENTS), _stamp(program), chosen)
 
 
 def _toolchain(command: str, search_path: str | None, chosen: str) -> Toolchain | None:

@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 
 from kanegen.cli.arguments import model_argument, print_line, time_option
+from kanegen.cli.bench.compilers import compilers_table, measure_compilers
 from kanegen.cli.bench.flags import flags_table, measure_flags
 from kanegen.cli.bench.forms import example_files, forms_table, measure_forms
 from kanegen.cli.bench.numbers import Benchmark, numbers_table, small_examples
@@ -20,6 +21,7 @@ from kanegen.progress import activity
 QUICK_LINKS, FULL_LINKS = 4, 6
 FULL = f"Without FILE: derive {FULL_LINKS} links by KanesMethod (a minute or two), not {QUICK_LINKS}."
 FORMS = "Time the right-hand side of FILE, or of the examples, in every form of the equations."
+COMPILERS = "Time the right-hand side of FILE, or of the examples, with every C compiler at hand."
 FLAGS = "Time the right-hand side of FILE, or of the small examples, with other flags of the compiler."
 
 
@@ -30,6 +32,7 @@ FLAGS = "Time the right-hand side of FILE, or of the small examples, with other 
 @click.option("--full", is_flag=True, help=FULL)
 @click.option("--forms", is_flag=True, help=FORMS)
 @click.option("--flags", is_flag=True, help=FLAGS)
+@click.option("--compilers", is_flag=True, help=COMPILERS)
 @click.option(
     "--examples",
     type=click.Path(path_type=Path, file_okay=False),
@@ -44,6 +47,7 @@ def bench(
     full: bool,
     forms: bool,
     flags: bool,
+    compilers: bool,
     examples: Path,
 ) -> None:
     """Compare with SymPy and SciPy.
@@ -51,7 +55,7 @@ def bench(
     With FILE: this model in pure Python (KanesMethod, lambdify, solve_ivp) against the compiled solver, which
     also integrates --time seconds of motion. Without FILE: the table of measured numbers and their targets. With
     --forms: all forms of the equations, and the one that form="auto" selects. With --flags: what the flags of the C
-    compiler contribute.
+    compiler contribute. With --compilers: what other compilers would.
     """
     console = Console()
     if file is None and not examples.is_dir():
@@ -64,6 +68,8 @@ def bench(
         _forms(console, file, examples, rounds)
     elif flags:
         _flags(console, file, examples, rounds)
+    elif compilers:
+        _compilers(console, file, examples, rounds)
     elif file is None:
         _numbers(console, examples, FULL_LINKS if full else QUICK_LINKS, rounds)
     else:
@@ -94,6 +100,14 @@ def _flags(console: Console, file: ModelFile | None, examples: Path, rounds: int
         with activity(each.model.name, delay=0.0):
             rows.append(measure_flags(each, rounds))
     console.print(flags_table(rows))
+
+
+def _compilers(console: Console, file: ModelFile | None, examples: Path, rounds: int) -> None:
+    rows = []
+    for each in example_files(examples) if file is None else [file]:
+        with activity(each.model.name, delay=0.0):
+            rows.append(measure_compilers(each, rounds))
+    console.print(compilers_table(rows))
 
 
 def _comparison(console: Console, file: ModelFile, duration: float, rounds: int) -> None:

@@ -119,20 +119,25 @@ def check_agreement(name: str, sides: Mapping[str, Array]) -> None:
             )
 
 
-def timed_library(files: Mapping[str, str], kernel: str, kernel_flags: Sequence[str] | None = None) -> ctypes.CDLL:
+def timed_library(
+    files: Mapping[str, str],
+    kernel: str,
+    kernel_flags: Sequence[str] | None = None,
+    tools: toolchain.Toolchain | None = None,
+) -> ctypes.CDLL:
     """Compile the C file ``kernel`` of ``files`` and the timing loop, link and load them.
 
-    Flags of the kernel are kanegen's own if None. Kernel and loop are separate objects, so that no call is inlined.
-    Raises `BuildError`.
+    Flags of the kernel and the compiler are kanegen's own if None. Kernel and loop are separate objects, so that no
+    call is inlined. Raises `BuildError`.
     """
     options, loop = toolchain.CompilerOptions(), "bench_timing.c"
     flags = (*options.common, *(options.kernel if kernel_flags is None else kernel_flags))
-    return load({**files, loop: render("bench/timing.c.jinja")}, {kernel: flags, loop: flags})
+    return load({**files, loop: render("bench/timing.c.jinja")}, {kernel: flags, loop: flags}, tools)
 
 
-def link(folder: Path, sources: Mapping[str, Sequence[str]]) -> Path:
+def link(folder: Path, sources: Mapping[str, Sequence[str]], tools: toolchain.Toolchain | None = None) -> Path:
     """Compile C files in a folder, each with its flags, and link them to ``library.so`` there. Raises `BuildError`."""
-    tools, options = toolchain.find_toolchain(), toolchain.CompilerOptions()
+    tools, options = tools or toolchain.find_toolchain(), toolchain.CompilerOptions()
     objects = []
     for name, flags in sources.items():
         objects.append(str(folder / Path(name).with_suffix(".o")))
@@ -142,7 +147,9 @@ def link(folder: Path, sources: Mapping[str, Sequence[str]]) -> Path:
     return target
 
 
-def load(files: Mapping[str, str], sources: Mapping[str, Sequence[str]]) -> ctypes.CDLL:
+def load(
+    files: Mapping[str, str], sources: Mapping[str, Sequence[str]], tools: toolchain.Toolchain | None = None
+) -> ctypes.CDLL:
     """The library of C texts: ``files`` by their names, ``sources`` the flags of the compiled ones.
 
     The files are removed at once. Raises `BuildError`.
@@ -150,4 +157,4 @@ def load(files: Mapping[str, str], sources: Mapping[str, Sequence[str]]) -> ctyp
     with tempfile.TemporaryDirectory(prefix="kanegen-bench-") as name:
         folder = Path(name)
         write_files(files, folder)
-        return ctypes.CDLL(str(link(folder, sources)))
+        return ctypes.CDLL(str(link(folder, sources, tools)))

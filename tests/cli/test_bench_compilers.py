@@ -1,0 +1,49 @@
+"""The benchmark of compilers: which ones it finds, and what its table says."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from systems import EXAMPLES
+
+from kanegen.backends.cython import toolchain
+from kanegen.cli import main
+from kanegen.cli.bench.compilers import CompilerRow, compilers_table, toolchains
+
+
+def test_the_compiler_that_kanegen_takes_comes_first() -> None:
+    found = toolchains()
+    assert next(iter(found.values())) == toolchain.find_toolchain()
+    assert {"gcc", "clang"} & set(found) == {name for name in ("gcc", "clang") if shutil.which(name)}
+    assert len({tools.command for tools in found.values()}) == len(found)
+
+
+def test_a_compiler_is_measured_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One that CC names by its path is the one on the PATH."""
+    path = shutil.which("gcc") or pytest.skip("no gcc")
+    monkeypatch.setenv("CC", path)
+    assert next(iter(toolchains())) == "gcc"
+    assert list(toolchains()).count("gcc") == 1
+
+
+def test_times_are_relative_to_the_first_compiler() -> None:
+    rows = [
+        CompilerRow("a", {"gcc": 2e-8, "clang": 1e-8}),
+        CompilerRow("b", {"gcc": 1e-8, "clang": 2e-8}),
+    ]
+    table = compilers_table(rows)
+    columns = [list(column.cells) for column in table.columns]
+    assert columns == [["a", "b", "geometric mean"], ["20 ns", "10 ns", ""], ["0.50", "2.00", "1.00"]]
+
+
+@pytest.mark.target
+def test_command() -> None:
+    """All compilers at hand compute the same right-hand side, or the command fails."""
+    file = str(EXAMPLES / "elliptic_wire.py")
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["bench", file, "--compilers", "--rounds", "1"])
+    assert result.exit_code == 0, result.output
+    for name in toolchains():
+        assert f"{name}, fused" in result.output
