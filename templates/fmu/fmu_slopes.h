@@ -7,6 +7,7 @@
 #define FMU_SLOPES_H
 
 #include "fmu_values.h"
+#include "kg_vectors.h"
 
 /* What derivatives are needed of: y', outputs (their Jacobians are compiled), other values. */
 enum { FMU_NEEDS_RATES = 1, FMU_NEEDS_OUTPUTS = 2, FMU_NEEDS_VALUES = 4 };

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
 import stat
 import subprocess
@@ -201,19 +203,34 @@ def test_missing_values_and_names(tmp_path: Path) -> None:
         exported("slider_crank", tmp_path / "x.fmu", compiler="-O2")
 
 
-def test_implicit_methods_need_a_jacobian(tmp_path: Path) -> None:
+def block_with_a_law(**more: Any) -> kg.Model:
+    """A block on a line whose force is a continuous law, without limits and events unless ``more`` has some."""
     x, v, F = me.dynamicsymbols("x v F")
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
     m = sm.Symbol("m")
     block = O.locatenew("block", x * N.x)
-    model = kg.Model(
+    return kg.Model(
         name="servo", frame=N, coordinates=(x,), speeds=(v,), kinematics=(v - x.diff(me.dynamicsymbols._t),),
         bodies=(me.Particle("block", block, m),), loads=((block, F * N.x),), inputs=(kg.Input(F, law=-x - v),),
-        parameters={m: 1.0}, initial={x: 1.0, v: 0.0},
+        parameters={m: 1.0}, initial={x: 1.0, v: 0.0}, **more,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_model_whose_only_extra_is_a_law_loads(version: str, tmp_path: Path) -> None:
+    """A function that no header declares is an error of the compiler, not of the importer."""
+    kg.export_fmu(block_with_a_law(), tmp_path / "x.fmu", fmi=version)
+    with zipfile.ZipFile(tmp_path / "x.fmu") as archive:
+        (binary,) = [name for name in archive.namelist() if name.startswith("binaries/")]
+        archive.extractall(tmp_path)
+    library = ctypes.CDLL(str(tmp_path / binary), mode=os.RTLD_NOW)
+    assert hasattr(library, "fmi2Instantiate" if version == "2.0" else "fmi3InstantiateCoSimulation")
+
+
+def test_implicit_methods_need_a_jacobian(tmp_path: Path) -> None:
     with raises(SolveError, "rodas", "servo", "rk4"):
-        kg.export_fmu(model, tmp_path / "x.fmu", method="rodas", binary=False)
+        kg.export_fmu(block_with_a_law(), tmp_path / "x.fmu", method="rodas", binary=False)
 
 
 def test_command(tmp_path: Path) -> None:

@@ -82,6 +82,18 @@ def test_breakpoints_of_splines_of_time() -> None:
     assert levels(particle(f(t))) == [(4.0, 5.0)]
 
 
+@pytest.mark.parametrize("place", ["law", "load", "state rate"])
+def test_breakpoints_of_splines_with_ends(place: str) -> None:
+    """The conditions of the ends of a table stand beside the values of a law, continuous or sampled."""
+    lift = kg.Spline([0, 4, 5, 6], [0, 0, 1, 1], kind="linear", name="f")(t)
+    law = {"inputs": [kg.Input(F, law=lift)]}
+    given = {"law": (F, law), "load": (lift, {}), "state rate": (-s, {"states": {s: lift - s}})}[place]
+    (found,) = levels(particle(given[0], **given[1]))
+    assert found == pytest.approx((0.0, 4.0, 5.0, 6.0), abs=1e-8)
+    (ends,) = levels(particle(F, inputs=[kg.Input(F, law=lift, sample_time=0.1)]))
+    assert ends == pytest.approx((0.0, 6.0), abs=1e-8)
+
+
 @pytest.mark.parametrize("form", ["reduced", "nonminimal", "pseudoinverse", "canonical"])
 def test_switches_are_those_of_the_model_in_every_form(form: str) -> None:
     assert levels(particle(STEP - x), form) == [(5.0,)]

@@ -59,8 +59,10 @@ def _compiled(files: Mapping[str, str], units: Sequence[str], options: CompilerO
     toolchain = find_toolchain()
     kernel, functions = units
     write_files(files, folder)
-    override = ("-DFMI2_OVERRIDE_FUNCTION_PREFIX", "-DFMI3_OVERRIDE_FUNCTION_PREFIX")
-    for unit, flags in ((kernel, options.kernel), (functions, (*options.steppers, *override))):
+    names = ("-DFMI2_OVERRIDE_FUNCTION_PREFIX", "-DFMI3_OVERRIDE_FUNCTION_PREFIX")
+    # A shared library with an undefined function can be linked, but no importer can load it.
+    declared = "-Werror=implicit-function-declaration"
+    for unit, flags in ((kernel, options.kernel), (functions, (*options.steppers, *names, declared))):
         target = (folder / unit).with_suffix(".o")
         compile_object(toolchain, (*flags, *options.common), folder / unit, target, include=(str(folder),))
     objects = [str((folder / unit).with_suffix(".o")) for unit in units]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Final
 
 from kanegen.codes import Status
@@ -42,24 +42,24 @@ def _roots(f: Functions) -> Iterator[Node]:
         names = [step.otherwise for step in function.steps if isinstance(step, Guard) and step.otherwise is not None]
         waiting += [f.known[name] for name in names]
         waiting += [step.function for step in function.steps if isinstance(step, Invoke)]
-        if function.name != "laws":
-            yield from _values(function)
-            continue
         model = f.equations.model
-        for k, root in zip(model.inputs_with_law, function.roots, strict=True):
-            if model.inputs[k].sample_time is None:
-                yield root
+        laws = model.inputs_with_law if function.name == "laws" else ()
+        sampled = {place for place, k in enumerate(laws) if model.inputs[k].sample_time is not None}
+        yield from _values(function, sampled)
 
 
-def _values(function: Function) -> Iterator[Node]:
-    """Yield the stored values, without those that only tell values from rounding errors, and the ends of tables.
+def _values(function: Function, sampled: Container[int]) -> Iterator[Node]:
+    """Yield the values that switch: those stored, except ``sampled`` elements of the result, and the ends of tables.
 
-    Other conditions choose between computations of the same results, which do not switch there.
+    What only tells values from rounding errors switches nothing, nor do other conditions: they choose between
+    computations of the same results.
     """
     calls = [step for step in function.steps if isinstance(step, Call)]
     terms = {KERNELS[call.kernel].array_of("terms", call) for call in calls}
     for step in function.steps:
         if isinstance(step, Block):
-            yield from (store.value for store in step.stores if store.array not in terms)
+            for store in step.stores:
+                if store.array not in terms and not (store.array == "out" and store.index in sampled):
+                    yield store.value
         elif isinstance(step, Guard) and step.status is Status.OUTSIDE_TABLE:
             yield step.condition
