@@ -21,7 +21,9 @@ class SolverQuantities:
 
     if TYPE_CHECKING:
 
-        def rhs(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> tuple[Array, ...]:
+        def rhs(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> tuple[Array, ...]:
             """Rates (q', u') of a state, (n_q,) and (n_u,), and s' (n_s,) with states."""
 
         def ode(self, t: float, y: Any, r: Any = None) -> Array:
@@ -33,111 +35,163 @@ class SolverQuantities:
         def momentum_rhs(self, t: Any, q: Any, mom: Any, r: Any = None, s: Any = None) -> tuple[Array, ...]:
             """Rates (q', mom') of the momentum forms, and s' (n_s,) with states."""
 
-        def state_rates(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def state_rates(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Array:
             """Rates s' of the states, (n_s,); (N, ...) at N states."""
 
-        def T(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def T(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None) -> Array:
             """T of T u' = V: rows of the constraints, then momentum rows, (n_u, n_u); (N, ...) at N states."""
 
-        def V(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def V(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None) -> Array:
             """V of T u' = V, with stabilization gains, (n_u,); (N, ...) at N states."""
 
-        def Q(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def Q(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None) -> Array:
             """Kinetic-energy matrix, (n_u, n_u); (N, ...) at N states."""
 
-        def M(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def M(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None) -> Array:
             """Matrix of the accelerations, Q - dF/du', (n_u, n_u); (N, ...) at N states."""
 
-        def P(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def P(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None) -> Array:
             """Generalized active forces minus inertia forces at u' = 0, (n_u,); (N, ...) at N states."""
 
-        def J(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def J(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None) -> Array:
             """Constraint rows at acceleration level, (n_c, n_u); (N, ...) at N states."""
 
-        def b(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def b(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None) -> Array:
             """Right sides of J u' = b, with stabilization gains, (n_c,); (N, ...) at N states."""
 
-        def A(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def A(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None) -> Array:
             """A of u_D' = A u_I' + B, (n_d, n_i); (N, ...) at N states."""
 
-        def B(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def B(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None) -> Array:
             """B of u_D' = A u_I' + B, with stabilization gains, (n_d,); (N, ...) at N states."""
 
-        def constraint_force(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def constraint_force(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Array:
             """Generalized constraint forces, (n_u,); (N, ...) at N states."""
 
-        def multipliers(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def multipliers(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Array:
             """Multipliers of the constraint rows, Q u' = P + J^T lambda, (n_c,); (N, ...) at N states."""
 
         @overload
-        def kinetic_energy(self, t: float, q: Numbers, u: Numbers, r: Any = None, s: Any = None) -> float: ...
+        def kinetic_energy(
+            self, t: float, q: Numbers, u: Numbers, r: Any = None, s: Any = None, *, forces: Any = None
+        ) -> float: ...
         @overload
-        def kinetic_energy(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any: ...
-        def kinetic_energy(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
+        def kinetic_energy(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Any: ...
+        def kinetic_energy(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Any:
             """Kinetic energy in J, a float; (N,) at N states."""
 
         @overload
-        def potential_energy(self, t: float, q: Numbers, u: Numbers, r: Any = None, s: Any = None) -> float: ...
+        def potential_energy(
+            self, t: float, q: Numbers, u: Numbers, r: Any = None, s: Any = None, *, forces: Any = None
+        ) -> float: ...
         @overload
-        def potential_energy(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any: ...
-        def potential_energy(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
+        def potential_energy(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Any: ...
+        def potential_energy(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Any:
             """Potential energy in J, a float; (N,) at N states."""
 
         @overload
-        def energy(self, t: float, q: Numbers, u: Numbers, r: Any = None, s: Any = None) -> float: ...
+        def energy(
+            self, t: float, q: Numbers, u: Numbers, r: Any = None, s: Any = None, *, forces: Any = None
+        ) -> float: ...
         @overload
-        def energy(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any: ...
-        def energy(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
+        def energy(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Any: ...
+        def energy(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Any:
             """Kinetic and potential energy in J, a float; (N,) at N states."""
 
-        def momentum(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def momentum(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Array:
             """Generalized momenta Q u + N, (n_u,); (N, ...) at N states."""
 
-        def old_speeds(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def old_speeds(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Array:
             """Generalized speeds before the change of speeds, (n_u,); (N, ...) at N states."""
 
-        def new_speeds(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def new_speeds(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Array:
             """Generalized speeds from those before the change (argument u), (n_u,); (N, ...) at N states."""
 
-        def A1(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def A1(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Array:
             """A1 = [-A I], (n_d, n_u); (N, ...) at N states."""
 
-        def A2(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def A2(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Array:
             """A2 = [I A^T], (n_i, n_u); (N, ...) at N states."""
 
-        def N(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def N(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None) -> Array:
             """Momenta at u = 0, (n_u,); (N, ...) at N states."""
 
-        def L(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def L(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None) -> Array:
             """Inertia forces at u' = 0, (n_u,); (N, ...) at N states."""
 
-        def F(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def F(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None) -> Array:
             """Generalized active forces, (n_u,); (N, ...) at N states."""
 
-        def linear_momentum(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def linear_momentum(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Array:
             """Sum m v of all bodies, in the inertial frame in N s, (3,); (N, ...) at N states."""
 
-        def Dm(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def Dm(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Array:
             """Matrix of the velocity form Q u' + Dm u = e, Q' = Dm + Dm^T, (n_u, n_u); (N, ...) at N states."""
 
-        def e(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def e(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None) -> Array:
             """Right side of the velocity form Q u' + Dm u = e, (n_u,); (N, ...) at N states."""
 
-        def reduced_momentum(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+        def reduced_momentum(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Array:
             """Momenta A2 (Q u + N), (n_i,); (N, ...) at N states."""
 
         @overload
-        def hamiltonian(self, t: float, q: Numbers, u: Numbers, r: Any = None, s: Any = None) -> float: ...
+        def hamiltonian(
+            self, t: float, q: Numbers, u: Numbers, r: Any = None, s: Any = None, *, forces: Any = None
+        ) -> float: ...
         @overload
-        def hamiltonian(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any: ...
-        def hamiltonian(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
+        def hamiltonian(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Any: ...
+        def hamiltonian(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Any:
             """H = K2 - K0 + V in J, a float; (N,) at N states."""
 
         @overload
-        def jacobi_integral(self, t: float, q: Numbers, u: Numbers, r: Any = None, s: Any = None) -> float: ...
+        def jacobi_integral(
+            self, t: float, q: Numbers, u: Numbers, r: Any = None, s: Any = None, *, forces: Any = None
+        ) -> float: ...
         @overload
-        def jacobi_integral(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any: ...
-        def jacobi_integral(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
+        def jacobi_integral(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Any: ...
+        def jacobi_integral(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> Any:
             """H = sum q' K_q' - K + V in J, a float; (N,) at N states."""
 
 

@@ -55,17 +55,17 @@ Names = tuple[str, ...]
 class Solver(Contacting, Controlled, Continuable, Ensembles):
     """A compiled model with values of its parameters; immutable. Solvers with other values share the compiled code.
 
-    Every quantity is a function of ``(t, q, u, r=None, s=None, out=None)``: ``t`` in s, ``q`` (n_q,), ``u`` (n_u,),
-    inputs ``r`` (n_r,), optional when all inputs have defaults, states ``s`` (n_s,), needed by the quantities of a
-    model with states that depend on them. Arguments with a row for each of N states, ``t`` (N,), ``q`` (N, n_q), ``u``
-    (N, n_u), ``r`` (N, n_r), ``s`` (N, n_s), give results (N, ...), computed in one compiled loop that releases the
-    interpreter lock; an argument without rows applies to all states. ``q``, ``u``, ``r`` and ``s`` can also be mappings
-    from names or symbols to numbers or arrays (N,). What ``q``, ``u`` and ``s`` leave open, all for None, is taken from
-    :attr:`initial`, missing inputs from their defaults; other missing values are an error. Results are new arrays
-    unless ``out`` is given. All functions raise `SolveError` for arguments of the wrong shape or type, for NaN or
-    infinity in an argument, for results that are not finite (for example after a division by zero; the message names
-    the entry, the row and the state), for quantities that were not built, and for parameters without a value. After an
-    error the contents of ``out`` are undefined.
+    Every quantity is a function of ``(t, q, u, r=None, s=None, out=None, forces=None)``: ``t`` in s, ``q`` (n_q,),
+    ``u`` (n_u,), inputs ``r`` (n_r,), optional when all inputs have defaults, states ``s`` (n_s,), needed by the
+    quantities of a model with states that depend on them, ``forces`` of contacts (n_rows,), see ``rhs``. Arguments with
+    a row for each of N states, ``t`` (N,), ``q`` (N, n_q), ``u`` (N, n_u), ``r`` (N, n_r), ``s`` (N, n_s), give results
+    (N, ...), computed in one compiled loop that releases the interpreter lock; an argument without rows applies to all
+    states. ``q``, ``u``, ``r`` and ``s`` can also be mappings from names or symbols to numbers or arrays (N,). What
+    ``q``, ``u`` and ``s`` leave open, all for None, is taken from :attr:`initial`, missing inputs from their defaults;
+    other missing values are an error. Results are new arrays unless ``out`` is given. All functions raise `SolveError`
+    for arguments of the wrong shape or type, for NaN or infinity in an argument, for results that are not finite (for
+    example after a division by zero; the message names the entry, the row and the state), for quantities that were not
+    built, and for parameters without a value. After an error the contents of ``out`` are undefined.
 
     Threads can share a solver; integrations release the interpreter lock and run in parallel. A pickle holds the
     sources, parameters and stabilization; unpickling takes the compiled code from the cache or builds it again.

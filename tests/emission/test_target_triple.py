@@ -57,7 +57,9 @@ def test_another_compiler_goes_first(tmp_path: Path) -> None:
         "ZIG=zig": "zig cc -target aarch64-linux-musl -std",
     }
     for option, expected in commands.items():
-        done = subprocess.run(["make", "-n", option], cwd=folder, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["make", "--no-print-directory", "-n", option], cwd=folder, capture_output=True, text=True, check=True
+        )
         assert done.stdout.startswith(expected)
 
 

@@ -31,7 +31,7 @@ def test_the_declared_quantities_are_those_of_the_catalogue() -> None:
 
 
 def test_declared_quantities_have_the_arguments_that_they_have_at_run_time() -> None:
-    declared = dict(re.findall(r"^        def (\w+)\(self, ([^)]*)\) -> .*:$", text(), re.MULTILINE))
+    declared = dict(re.findall(r"^        def (\w+)\(\s*self, ([^)]*?)\s*\) -> .*:$", text(), re.MULTILINE))
     assert {"energy", "rhs", "ode", "multipliers"} <= set(declared)
     for name, arguments in declared.items():
         names = re.findall(r"(\w+):", arguments)

@@ -255,12 +255,12 @@ def test_the_attributes_are_the_compiled_methods() -> None:
 
 @pytest.mark.parametrize("name", ["rhs", "T", "kinetic_energy"])
 def test_quantities_have_signatures_and_descriptions(name: str) -> None:
-    names = ["t", "q", "u", "r", "s", "out"]
+    names = ["t", "q", "u", "r", "s", "out", "forces", "free"]
     for owner, arguments in ((solver(), names), (Solver, ["self", *names])):
         quantity = getattr(owner, name)
         signature = inspect.signature(quantity)
         assert list(signature.parameters) == arguments
-        assert all(signature.parameters[optional].default is None for optional in ("r", "s", "out"))
+        assert all(signature.parameters[optional].default is None for optional in names[3:])
         assert inspect.getdoc(quantity)
     start = (0.0, Q, U, [0.0, 0.0, 0.0])
     np.testing.assert_array_equal(getattr(Solver, name)(solver(), *start), getattr(solver(), name)(*start))
@@ -269,7 +269,7 @@ def test_quantities_have_signatures_and_descriptions(name: str) -> None:
 def test_the_help_of_a_solver_describes_every_quantity() -> None:
     text = pydoc.render_doc(Solver, renderer=pydoc.plaintext)
     for name in ATTRIBUTES:
-        says(text, f"{name}(self, t, q, u, r=None, s=None, out=None)")
+        says(text, f"{name}(self, t, q, u, r=None, s=None, out=None, forces=None, free=None)")
         assert CATALOGUE[name].summary[1:] in text
 
 

@@ -28,7 +28,9 @@ class SolverQuantities:
 
     if TYPE_CHECKING:
 
-        def rhs(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> tuple[Array, ...]:
+        def rhs(
+            self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
+        ) -> tuple[Array, ...]:
             """Rates (q', u') of a state, (n_q,) and (n_u,), and s' (n_s,) with states."""
 
         def ode(self, t: float, y: Any, r: Any = None) -> Array:
@@ -41,17 +43,20 @@ class SolverQuantities:
             """Rates (q', mom') of the momentum forms, and s' (n_s,) with states."""
 '''
 
+STATE = "self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None"
+NUMBERS = "self, t: float, q: Numbers, u: Numbers, r: Any = None, s: Any = None, *, forces: Any = None"
+
 ARRAY = '''
-        def {name}(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Array:
+{array}
             """{text}, {shape}; (N, ...) at N states."""
 '''
 
 NUMBER = '''
         @overload
-        def {name}(self, t: float, q: Numbers, u: Numbers, r: Any = None, s: Any = None) -> float: ...
+{number} ...
         @overload
-        def {name}(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any: ...
-        def {name}(self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None) -> Any:
+{any} ...
+{any}
             """{text}, a float; (N,) at N states."""
 '''
 
@@ -94,7 +99,19 @@ def text() -> str:
 
 
 def _of_solver(entry: Entry) -> str:
-    return (ARRAY if entry.shape else NUMBER).format(name=entry.name, text=_summary(entry), shape=_shape(entry.shape))
+    signatures = {
+        "array": _signature(entry.name, STATE, "Array"),
+        "number": _signature(entry.name, NUMBERS, "float"),
+        "any": _signature(entry.name, STATE, "Any"),
+    }
+    template = ARRAY if entry.shape else NUMBER
+    return template.format(text=_summary(entry), shape=_shape(entry.shape), **signatures)
+
+
+def _signature(name: str, arguments: str, result: str) -> str:
+    """The first lines of a method, broken as the formatter does it."""
+    line = f"        def {name}({arguments}) -> {result}:"
+    return line if len(line) <= 120 else f"        def {name}(\n            {arguments}\n        ) -> {result}:"
 
 
 def _of_solution(entry: Entry) -> str:
