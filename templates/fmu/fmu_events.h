@@ -65,6 +65,20 @@ static inline int fmu_completed(fmu_data *d) {
 
 static inline kg_real fmu_next_time(const fmu_data *d) { return kg_hybrid_next_stop(&d->hybrid); }
 
+/* Reacts to events that fall on a stop, such as a sample, before this stop acts: as integrations do, so that the sample
+ * reads the state after them. `jumped`: whether the state has changed. Returns as kg_hybrid_react(). */
+static inline int fmu_react_before_stop(fmu_data *d, int *jumped) {
+  int status = fmu_find_events(d);
+  if (status > 0) {
+    d->hybrid.t_stop = d->run.t_stop;
+    status = kg_hybrid_react(&d->hybrid);
+    fmu_settle(d);
+    *jumped = memcmp(d->y, d->stepper.y, (size_t)d->n * sizeof *d->y) != 0;
+    memcpy(d->y, d->stepper.y, (size_t)d->n * sizeof *d->y);
+  }
+  return status;
+}
+
 /* Reacts to the events that are due, and to inputs and parameters that were set. */
 static inline int fmu_react(fmu_data *d) {
   const int changed = d->changed || kg_run_has_stops(&d->run);
@@ -98,6 +112,12 @@ static inline int fmu_completed(fmu_data *d) {
 
 static inline kg_real fmu_next_time(const fmu_data *d) { return d->run.t_stop; }
 
+static inline int fmu_react_before_stop(fmu_data *d, int *jumped) {
+  (void)d;
+  (void)jumped;
+  return KG_OK;
+}
+
 static inline int fmu_react(fmu_data *d) {
   (void)d;
   return KG_OK;
@@ -114,20 +134,21 @@ typedef struct {
 
 /* One round of event mode. Returns KG_OK or a negative status or outcome. */
 static inline int fmu_update(fmu_data *d, fmu_outcome *outcome) {
-  int status = KG_OK;
+  int status = KG_OK, jumped = 0;
   fmu_prepare(d);
   if (d->run.instants) {
     d->run.t_end = fmu_horizon(d);
     status = d->changed ? fmu_find_switches(d) : KG_OK;
   }
   if (status >= 0 && kg_run_has_stops(&d->run)) {
-    status = kg_run_stop(&d->run, d->t, d->y);
+    status = d->t < d->run.t_stop ? KG_OK : fmu_react_before_stop(d, &jumped);
+    status = status < 0 || status == KG_TERMINATED ? status : kg_run_stop(&d->run, d->t, d->y);
   }
   fmu_present(d);
-  status = status < 0 ? status : fmu_react(d);
+  status = status < 0 || status == KG_TERMINATED ? status : fmu_react(d);
   d->changed = 0;
   outcome->terminated = status == KG_TERMINATED;
-  outcome->jumped = memcmp(d->y, d->stepper.y, (size_t)d->n * sizeof *d->y) != 0;
+  outcome->jumped = jumped || memcmp(d->y, d->stepper.y, (size_t)d->n * sizeof *d->y) != 0;
   memcpy(d->y, d->stepper.y, (size_t)d->n * sizeof *d->y);
   fmu_touch(d);
   outcome->next = fmu_next_time(d);

@@ -10,14 +10,17 @@ from typing import Any
 import fmus
 import numpy as np
 import pytest
+import sympy as sm
+import sympy.physics.mechanics as me
 from fmus import VERSIONS
 from hybrid_models import block, rough_block, wall_pendulum
-from state_models import ticking
+from state_models import point_mass, ticking
 
 import kanegen as kg
 
 pytestmark = pytest.mark.target
 
+t = me.dynamicsymbols._t
 KINDS = ("CoSimulation", "ModelExchange")
 
 
@@ -49,6 +52,25 @@ def test_events_reset_states(version: str, fmpy: ModuleType, tmp_path: Path) -> 
         assert row["n"] == pytest.approx(3.0, abs=1e-7)
         assert row["z"] == pytest.approx(0.5, abs=1e-7)
         assert row["v"] == pytest.approx((3 * 0.5 + 0.125) / 2, abs=1e-7)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_sample_at_the_instant_of_an_event_reads_the_state_after_it(
+    version: str, fmpy: ModuleType, tmp_path: Path
+) -> None:
+    """A force of 1 N begins at the sample at 2.25 s, as in `integrate`."""
+    F, on = me.dynamicsymbols("F on")
+    model = point_mass(
+        "sampled",
+        F,
+        parameters={sm.Symbol("m"): 1.0},
+        inputs=[kg.Input(F, law=on, sample_time=0.25)],
+        states={on: 0},
+        events=[kg.Event("switch", t - sm.Rational(9, 4), reset={on: 1})],
+    )
+    rows = ends(fmpy, tmp_path / "x.fmu", model, version, dict.fromkeys(("x", "v", "on"), 0.0), 5.0)
+    for kind, row in rows.items():
+        assert row["x"] == pytest.approx((5.0 - 2.25) ** 2 / 2, rel=1e-7), kind
 
 
 @pytest.mark.parametrize("version", VERSIONS)
