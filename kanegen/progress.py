@@ -27,7 +27,7 @@ def activity(text: str, delay: float = DELAY) -> AbstractContextManager[None]:
     Activities can be nested, and take place in several threads: all present ones are named. In a terminal the line
     disappears at the end; in a notebook it stays.
     """
-    return _named(text, delay) if is_watched() else nullcontext()
+    return _named(text, delay) if _is_watched() else _UNSEEN
 
 
 @contextmanager
@@ -57,7 +57,10 @@ def counting(
             yield lambda done: None
 
 
-def is_watched() -> bool:
+_UNSEEN: Final[AbstractContextManager[None]] = nullcontext()
+
+
+def _is_watched() -> bool:
     """Whether the standard error is a terminal, or this is a notebook; cheap, without rich."""
     if "ipykernel" in sys.modules:
         return True

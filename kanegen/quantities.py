@@ -1,8 +1,8 @@
 """The quantities of solvers and solutions, declared for type checkers and editors.
 
 At run time both classes are empty: a `Solver` has a compiled function for each entry of the catalogue, and a `Solution`
-evaluates it along the motion. ``KANEGEN_UPDATE_GOLDENS=1 pytest tests/package/test_types.py`` writes this file from the
-catalogue (kanegen/program/catalogue.py).
+evaluates it along the motion. ``KANEGEN_UPDATE_GOLDENS=1 pytest tests/package/test_types.py`` writes anew what follows
+from the catalogue (kanegen/program/catalogue.py).
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class SolverQuantities:
 
         def momentum_rhs(self, t: Any, q: Any, mom: Any, r: Any = None, s: Any = None) -> tuple[Array, ...]:
             """Rates (q', mom') of the momentum forms, and s' (n_s,) with states."""
+
+        # From the catalogue:
 
         def state_rates(
             self, t: Any, q: Any, u: Any, r: Any = None, s: Any = None, out: Any = None, forces: Any = None
@@ -215,6 +217,8 @@ class SolutionQuantities:
         @property
         def acceleration_parts(self) -> Any:
             """The parts of the accelerations, a :class:`kanegen.results.AccelerationParts` of arrays (n_t, n_u)."""
+
+        # From the catalogue:
 
         @property
         def state_rates(self) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.backends.points import Point
+from kanegen.backends.points import Point, array_of
 from kanegen.codegen.description import ControlConstraintLabels, Description
 from kanegen.codes import Status
 from kanegen.errors import SolveError, warn_user
@@ -24,7 +24,6 @@ from kanegen.solve.values import (
     Variables,
     beyond,
     by_array,
-    converted_once,
     listed,
     names_in,
     numbers,
@@ -172,7 +171,7 @@ def start_state(
     """
     d, complete = functions.description, by_array(given[0]) and by_array(given[1])
     if complete:
-        given = converted_once(given[0]), converted_once(given[1]), given[2]
+        given = array_of(given[0], "q0"), array_of(given[1], "u0"), given[2]  # not again by each reader
         one_state(t, *given[:2])
     if complete and not d.states and given[2] is None:
         return given[0], given[1], _NONE

@@ -270,17 +270,6 @@ def by_array(given: Any) -> bool:
     return type(given) is np.ndarray or (given is not None and not isinstance(given, Mapping))
 
 
-def converted_once(given: Any) -> Any:
-    """A sequence of real numbers as an array of floats, which what reads it next need not convert; others unchanged."""
-    if type(given) is np.ndarray:
-        return given
-    try:
-        array = np.asarray(given)
-    except ValueError:  # a list of unequal lengths, which raises SolveError where it is read
-        return given
-    return array.astype(np.float64, copy=False) if array.dtype.kind in "fiu" else given
-
-
 def _columns(values: Mapping[str, Any], names: Sequence[str], kind: str) -> Array:
     """Values by name in order: numbers give (n,), or with an array (N,) of at least one of them (N, n)."""
     given = [values[name] for name in names]

@@ -43,7 +43,7 @@ class Recorder:
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     recorder = Recorder()
-    monkeypatch.setattr(progress, "is_watched", lambda: True)
+    monkeypatch.setattr(progress, "_is_watched", lambda: True)
     monkeypatch.setattr(progress, "_display", lambda: recorder)
     return recorder
 

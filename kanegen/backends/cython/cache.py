@@ -192,8 +192,8 @@ class Cache:
         """Remove everything that kanegen keeps in the folder; returns the freed bytes. Waits for running builds.
 
         These are all entries, the remains of killed builds, locks, notes and what the compiler of the package ziglang
-        keeps; other files in the folder stay. Loaded
-        extensions keep working on Unix. Raises `BuildError` if something cannot be removed.
+        keeps; other files in the folder stay. Loaded extensions keep working on Unix. Raises `BuildError` if something
+        cannot be removed.
         """
         freed = 0
         with _usable(self.root):

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import click
 from rich.console import Console
 
 from kanegen.cli.arguments import model_argument, print_line, time_option
-from kanegen.cli.bench.compilers import compilers_table, measure_compilers
-from kanegen.cli.bench.flags import flags_table, measure_flags
 from kanegen.cli.bench.forms import example_files, forms_table, measure_forms
 from kanegen.cli.bench.numbers import Benchmark, numbers_table, small_examples
 from kanegen.cli.bench.pair import comparison_table, derive_seconds, evaluate_pair, integrate_pair, make_pair
 from kanegen.cli.bench.timing import machine_lines
+from kanegen.cli.bench.variants import FLAG_VARIANTS, compiler_variants, measure_variants, variants_table
 from kanegen.errors import BuildError
 from kanegen.modelfile import ModelFile
 from kanegen.progress import activity
+
+Row = TypeVar("Row")
 
 QUICK_LINKS, FULL_LINKS = 4, 6
 FULL = f"Without FILE: derive {FULL_LINKS} links by KanesMethod (a minute or two), not {QUICK_LINKS}."
@@ -65,11 +69,12 @@ def bench(
     for line in machine_lines():
         print_line(line)
     if forms:
-        _forms(console, file, examples, rounds)
-    elif flags:
-        _flags(console, file, examples, rounds)
-    elif compilers:
-        _compilers(console, file, examples, rounds)
+        measure = partial(measure_forms, rounds=rounds)
+        console.print(forms_table(_rows(example_files(examples) if file is None else [file], measure)))
+    elif flags or compilers:
+        files = small_examples(examples) if flags else example_files(examples)
+        variants = partial(measure_variants, variants=FLAG_VARIANTS if flags else compiler_variants(), rounds=rounds)
+        console.print(variants_table(_rows(files if file is None else [file], variants)))
     elif file is None:
         _numbers(console, examples, FULL_LINKS if full else QUICK_LINKS, rounds)
     else:
@@ -86,28 +91,13 @@ def _numbers(console: Console, examples: Path, links: int, rounds: int) -> None:
     console.print(numbers_table(results))
 
 
-def _forms(console: Console, file: ModelFile | None, examples: Path, rounds: int) -> None:
+def _rows(files: Iterable[ModelFile], measure: Callable[[ModelFile], Row]) -> list[Row]:
+    """What is measured of each model."""
     rows = []
-    for each in example_files(examples) if file is None else [file]:
-        with activity(each.model.name, delay=0.0):
-            rows.append(measure_forms(each, rounds))
-    console.print(forms_table(rows))
-
-
-def _flags(console: Console, file: ModelFile | None, examples: Path, rounds: int) -> None:
-    rows = []
-    for each in small_examples(examples) if file is None else [file]:
-        with activity(each.model.name, delay=0.0):
-            rows.append(measure_flags(each, rounds))
-    console.print(flags_table(rows))
-
-
-def _compilers(console: Console, file: ModelFile | None, examples: Path, rounds: int) -> None:
-    rows = []
-    for each in example_files(examples) if file is None else [file]:
-        with activity(each.model.name, delay=0.0):
-            rows.append(measure_compilers(each, rounds))
-    console.print(compilers_table(rows))
+    for file in files:
+        with activity(file.model.name, delay=0.0):
+            rows.append(measure(file))
+    return rows
 
 
 def _comparison(console: Console, file: ModelFile, duration: float, rounds: int) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import Any, Final, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.progress import ProgressBar, activity, is_watched
+from kanegen.progress import ProgressBar, activity
 from kanegen.run_options import RunOptions, stepping, takes
 from kanegen.solve.consistent import (
     RunStart,
@@ -63,11 +63,8 @@ def integrate(problem: Problem, start: RunStart, t1: float, options: RunOptions)
 def _progress(name: str, t0: float, t1: float, progress: Any) -> AbstractContextManager[Any]:
     """A context with the function of the time that shows the progress of a run, or None; see `Solver.integrate`."""
     if not progress:
-        return activity(f"integrating {name!r}") if is_watched() else _UNSEEN
+        return activity(f"integrating {name!r}")
     return nullcontext(progress) if callable(progress) else ProgressBar(name, t0, t1)
-
-
-_UNSEEN: Final[AbstractContextManager[None]] = nullcontext()
 
 
 class Integrable(Evaluation):

@@ -1,4 +1,4 @@
-"""The benchmark of compilers: which ones it finds, and what its table says."""
+"""The benchmarks of flags and compilers: which compilers are found, and what the tables say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from systems import EXAMPLES
 
 from kanegen.backends.cython import toolchain
 from kanegen.cli import main
-from kanegen.cli.bench.compilers import CompilerRow, compilers_table, toolchains
+from kanegen.cli.bench.variants import FLAG_VARIANTS, VariantRow, toolchains, variants_table
 
 
 def test_the_compiler_that_kanegen_takes_comes_first() -> None:
@@ -29,21 +29,23 @@ def test_a_compiler_is_measured_once(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert list(toolchains()).count("gcc") == 1
 
 
-def test_times_are_relative_to_the_first_compiler() -> None:
+def test_times_are_relative_to_the_first_variant() -> None:
     rows = [
-        CompilerRow("a", {"gcc": 2e-8, "clang": 1e-8}),
-        CompilerRow("b", {"gcc": 1e-8, "clang": 2e-8}),
+        VariantRow("a", {"gcc": 2e-8, "clang": 1e-8}),
+        VariantRow("b", {"gcc": 1e-8, "clang": 2e-8}),
     ]
-    table = compilers_table(rows)
+    table = variants_table(rows)
     columns = [list(column.cells) for column in table.columns]
     assert columns == [["a", "b", "geometric mean"], ["20 ns", "10 ns", ""], ["0.50", "2.00", "1.00"]]
 
 
 @pytest.mark.target
-def test_command() -> None:
-    """All compilers at hand compute the same right-hand side, or the command fails."""
+@pytest.mark.parametrize("option", ["--flags", "--compilers"])
+def test_command(option: str) -> None:
+    """All variants compute the same right-hand side, or the command fails."""
     file = str(EXAMPLES / "elliptic_wire.py")
-    result = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["bench", file, "--compilers", "--rounds", "1"])
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["bench", file, option, "--rounds", "1"])
     assert result.exit_code == 0, result.output
-    for name in toolchains():
-        assert f"{name}, fused" in result.output
+    names = FLAG_VARIANTS if option == "--flags" else [f"{name}, fused" for name in toolchains()]
+    for name in names:
+        assert name in result.output
