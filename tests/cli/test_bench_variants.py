@@ -39,6 +39,12 @@ def test_times_are_relative_to_the_first_variant() -> None:
     assert columns == [["a", "b", "geometric mean"], ["20 ns", "10 ns", ""], ["0.50", "2.00", "1.00"]]
 
 
+def test_two_tables_are_refused() -> None:
+    result = CliRunner().invoke(main, ["bench", str(EXAMPLES / "elliptic_wire.py"), "--flags", "--compilers"])
+    assert result.exit_code == 2
+    assert "--flags and --compilers make a table each" in result.output
+
+
 @pytest.mark.target
 @pytest.mark.parametrize("option", ["--flags", "--compilers"])
 def test_command(option: str) -> None:

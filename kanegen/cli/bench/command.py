@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -61,6 +61,7 @@ def bench(
     --forms: all forms of the equations, and the one that form="auto" selects. With --flags: what the flags of the C
     compiler contribute. With --compilers: what other compilers would.
     """
+    _require_one({"--forms": forms, "--flags": flags, "--compilers": compilers})
     console = Console()
     if file is None and not examples.is_dir():
         raise BuildError(
@@ -79,6 +80,13 @@ def bench(
         _numbers(console, examples, FULL_LINKS if full else QUICK_LINKS, rounds)
     else:
         _comparison(console, file, duration, rounds)
+
+
+def _require_one(options: Mapping[str, bool]) -> None:
+    """Raise an error for options that ask for several tables."""
+    given = [name for name, is_given in options.items() if is_given]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} make a table each: give one of them")
 
 
 def _numbers(console: Console, examples: Path, links: int, rounds: int) -> None:
