@@ -20,6 +20,7 @@ from kanegen.errors import BuildError, brief
 from kanegen.forms import AUTO
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.model.stabilization import require_stabilization
+from kanegen.program.catalogue import is_variation
 from kanegen.program.options import BuildOptions, Scope
 from kanegen.progress import activity
 from kanegen.solve import Solver
@@ -102,7 +103,8 @@ def _request(model: Model, options: BuildOptions) -> Request:
 
         with activity(f"deriving {', '.join(names)} of {model.name!r}"), without_collections():
             # Another graph than that of the first program, so that the code does not depend on what was derived before.
-            return generate(Equations(lower_model(model)), BuildOptions(form, names, Scope.LATER))
+            scope = Scope.VARIATIONS if all(map(is_variation, names)) else Scope.LATER
+            return generate(Equations(lower_model(model)), BuildOptions(form, names, scope))
 
     return Request(digest, derive, derive_more)
 

@@ -238,6 +238,16 @@ class RunOptions(CommonOptions, total=False):
             "more evaluations per step, and verner9 four.",
         ),
     ]
+    sensitivities: Annotated[
+        Any,
+        Option(
+            None,
+            Kind.NAMES,
+            "Names of what the motion is differentiated with respect to.",
+            "Parameters, start values (by the names of coordinates, speeds and states) and constant inputs; the result "
+            "is ``solution.sensitivities``. See docs/gradients.md.",
+        ),
+    ]
     progress: Annotated[
         bool | Callable[[float], None],
         Option(

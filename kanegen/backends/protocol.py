@@ -330,6 +330,39 @@ class ManyFunction(Protocol):
         """An ensemble, of which each thread does a share in ``work()``."""
 
 
+class VariationPlan(NamedTuple):
+    """The steps of a motion and the directions along which it is differentiated, by the names in ``kg_variations``.
+
+    ``t``, ``h`` (m,), ``y`` (m, n): the steps and the states at their starts; ``fresh`` (m,): steps that do not begin
+    with the derivative at the end of the last one. ``loads`` (..., n_r + n_rows): inputs and contact forces, and
+    ``load_changes`` (..., n_r + n_rows, k), with ``load_step`` and ``load_row`` rows from step to step and from stage to
+    stage. ``p``: parameters and gains, ``p_changes`` (n_p, k). ``changes`` (m + 1, n, k): of the states; the first are
+    given. ``dense`` (m, rows, n, k) or None. k is a multiple of the lanes.
+    """
+
+    t: Array
+    h: Array
+    y: Array
+    fresh: NDArray[np.uint8]
+    loads: Array
+    load_changes: Array
+    load_step: int
+    load_row: int
+    p: Array
+    p_changes: Array
+    changes: Array
+    dense: Array | None
+
+
+class VariationFunction(Protocol):
+    """The derivatives of the steps of a method along ``lanes`` directions at a time."""
+
+    lanes: int
+
+    def run(self, plan: VariationPlan) -> tuple[int, int]:
+        """Fill the changes of a plan; returns the status and, if it is negative, the step that failed."""
+
+
 class Build(Protocol):
     """The result of a back end.
 
@@ -355,6 +388,9 @@ class Build(Protocol):
 
         ``quantity``: the function that is reduced, or nothing. Raises `BuildError`.
         """
+
+    def variations(self, name: str, method: str) -> VariationFunction:
+        """The derivatives of motions by a function of variations, compiled on first use. Raises `BuildError`."""
 
 
 class Backend(Protocol):

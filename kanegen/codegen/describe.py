@@ -80,7 +80,8 @@ def _inputs(equations: Equations, names: tuple[str, ...]) -> tuple[InputSlot, ..
     inputs = equations.model.inputs
     slots = {item.symbol: k for k, item in enumerate(inputs)}
     rate_of = {slots[item.rate]: k for k, item in enumerate(inputs) if item.rate in slots}
-    named = enumerate(zip(names, inputs, strict=True))
+    # The program of variations has further inputs behind those of the model.
+    named = enumerate(zip(names, inputs, strict=False))
     return tuple(InputSlot(name, item.default, rate_of.get(k), _law(item)) for k, (name, item) in named)
 
 

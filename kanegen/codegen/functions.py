@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from kanegen.codegen.labels import labels
 from kanegen.codegen.text import comment, string
 from kanegen.codegen.writer import Body, Calls, Lines, Writer
+from kanegen.precision import Precision
 from kanegen.program.passes.code import Gather
+from kanegen.program.passes.lower import Value
 from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram, UserSpline
 
 ARGUMENTS = ("at", "p", "work", "out")
 POINT = ("t", "q", "u", "s", "r", "forces", "free")
 """The fields of ``kg_point``, the record of arguments."""
+DIRECTION = ("lanes_change", "lanes_p", "lanes_c", "lanes_kept", "lanes_out")
+"""The further fields of ``kg_direction``."""
 GATHERED = ("sine", "cosine")
+
+
+MakeWriter: TypeAlias = Callable[[Mapping[Value, int], Calls, Sequence[str], Precision], Writer]
 
 
 class Local(NamedTuple):
@@ -83,7 +90,7 @@ def user_names(program: LoweredProgram) -> dict[object, str]:
 
 
 def entries(
-    program: LoweredProgram, functions: Iterable[LoweredFunction] | None = None, writer: type[Writer] = Writer
+    program: LoweredProgram, functions: Iterable[LoweredFunction] | None = None, writer: MakeWriter = Writer
 ) -> tuple[Entry, ...]:
     """Functions of a program as C functions; by default all that public ones need, each after those it calls."""
     maker = _Maker(program, writer)
@@ -99,7 +106,7 @@ def prepare_body(program: LoweredProgram, writer: type[Writer] = Writer) -> Body
 class _Maker:
     """Makes the C functions of a program, whose statements ``writer`` writes."""
 
-    def __init__(self, program: LoweredProgram, writer: type[Writer]) -> None:
+    def __init__(self, program: LoweredProgram, writer: MakeWriter) -> None:
         self._program, self._writer = program, writer
         self._names, self._users = identifiers(program), user_names(program)
         self._n_p, self._n_g = len(program.symbols.parameters), len(program.symbols.gains)
@@ -156,7 +163,7 @@ class _Maker:
         return sum(function.work_arrays.values()) + max(called, default=0)
 
     def _locals(self, arrays: Mapping[str, int], text: Body) -> tuple[Local, ...]:
-        inputs = [Local(name, f"at->{name}", 0, True) for name in POINT]
+        inputs = [Local(name, f"at->{name}", 0, True) for name in (*POINT, *DIRECTION)]
         inputs += [Local("g", "p", self._n_p, True), Local("c", "p", self._n_p + self._n_g, True)]
         offsets = accumulate(arrays.values(), initial=0)
         work = [Local(name, "work", offset, False) for name, offset in zip(arrays, offsets, strict=False)]
@@ -178,6 +185,6 @@ def _legend(function: LoweredFunction, layout: str) -> str:
 
 
 def _unused(arrays: Mapping[str, int], text: Body) -> tuple[str, ...]:
-    bases = {**dict.fromkeys(POINT, "at"), "g": "p", "c": "p", **dict.fromkeys(arrays, "work")}
+    bases = {**dict.fromkeys((*POINT, *DIRECTION), "at"), "g": "p", "c": "p", **dict.fromkeys(arrays, "work")}
     used = text.arrays | {bases[name] for name in text.arrays if name in bases}
     return tuple(name for name in ARGUMENTS if name not in used)

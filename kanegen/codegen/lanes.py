@@ -8,10 +8,12 @@ it is needed, from the lowered program among the sources.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any, Final
 
 from kanegen._version import __version__
+from kanegen.codegen.directions import DirectionWriter, Varying
 from kanegen.codegen.functions import Entry, entries, identifiers, prepare_body, user_names
 from kanegen.codegen.kernel import program_of, users_context
 from kanegen.codegen.methods.files import METHODS
@@ -30,7 +32,11 @@ FOLDER: Final = "batch"
 
 BATCH_FILE: Final = "batch.c"
 MANY_FILE: Final = "many.c"
-MANY_HEADERS: Final = ("kg_many.h", "kg_motions.h", "kg_group.h", "kg_powers.h", "kg_rows.h", "kg_lanes.h")
+VARIATIONS_FILE: Final = "variations.c"
+DIRECTIONS_FILE: Final = "directions.c"
+VARIATIONS_HEADER: Final = "kg_variations.h"
+VARIATION_HEADERS: Final = (VARIATIONS_HEADER, "kg_direction.h", "kg_rows.h", "kg_lanes.h", "kg_lane_types.h")
+MANY_HEADERS: Final = ("kg_many.h", "kg_motions.h", "kg_group.h", "kg_powers.h", "kg_rows.h", "kg_lanes.h", "kg_lane_types.h")
 
 _SCHEDULED_LINES: Final = 500
 """Most lines of a function whose instructions GCC orders before it assigns registers.
@@ -95,7 +101,7 @@ def batch_sources(sources: Sources, name: str) -> dict[str, str]:
         prepares=bool(needed),
         **_shared(sources, program, functions),
     )
-    return _with_headers(sources, {BATCH_FILE: main, **_headers("kg_batch.h", "kg_rows.h", "kg_lanes.h")})
+    return _with_headers(sources, {BATCH_FILE: main, **_headers("kg_batch.h", "kg_rows.h", "kg_lanes.h", "kg_lane_types.h")})
 
 
 def many_sources(sources: Sources, name: str, method: str, quantity: str = "") -> dict[str, str] | None:
@@ -128,6 +134,37 @@ def many_sources(sources: Sources, name: str, method: str, quantity: str = "") -
     )
     tableau = {"kg_tableaux.h": runtime_headers((method,))["kg_tableaux.h"]}
     return _with_headers(sources, {MANY_FILE: main, **_headers(*MANY_HEADERS), **tableau})
+
+
+def variation_sources(sources: Sources, name: str, method: str) -> dict[str, str]:
+    """The files of the sensitivities of motions by a method, by name: `VARIATION_FILES` and headers.
+
+    ``sources``: of a program of variations with the function ``name``, which is evaluated for one direction after the
+    other if it has no form on lanes.
+    """
+    program = _program(sources)
+    function = program.function(name)
+    on_lanes = _on_lanes(program, function) == [function]
+    symbols, shared = program.symbols, _shared(sources, program, ())
+    n_y = len(symbols.coordinates) + len(symbols.speeds) + len(symbols.states)
+    n_forces, n_p = len(symbols.multipliers), len(symbols.parameters)
+    sizes = {
+        "N_Q": len(symbols.coordinates),
+        "N_U": len(symbols.speeds),
+        "N_S": len(symbols.states),
+        "N": n_y,
+        "N_R": (len(symbols.inputs) - n_y - n_forces - 1) // 2,
+        "N_FORCES": n_forces,
+        "N_KEPT": len(function.code.kept),
+    }
+    main = render(f"{FOLDER}/variations.c.jinja", method=METHODS[method], sizes=sizes, prepares=on_lanes, **shared)
+    files = {VARIATIONS_FILE: main}
+    if on_lanes:
+        varying = Varying(sizes["N_R"], len(symbols.gains) - n_p, program.prepare)
+        (entry,) = entries(program, [function], partial(DirectionWriter, varying=varying, n_y=n_y))
+        files[DIRECTIONS_FILE] = render(f"{FOLDER}/directions.c.jinja", name=name, entry=entry, **shared)
+    tableau = {"kg_tableaux.h": runtime_headers((method,))["kg_tableaux.h"]}
+    return _with_headers(sources, {**files, **_headers(*VARIATION_HEADERS), **tableau})
 
 
 def _program(sources: Sources) -> LoweredProgram:

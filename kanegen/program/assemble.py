@@ -32,6 +32,7 @@ from kanegen.program.functions.momentum_form import add_momentum_form
 from kanegen.program.functions.right_sides import RIGHT_SIDES, right_hand_side
 from kanegen.program.functions.switches import add_switches
 from kanegen.program.functions.tables import add_tables
+from kanegen.program.functions.variations import add_variation, variational_symbols
 from kanegen.program.kernels import KERNELS
 from kanegen.program.options import BuildOptions, Scope
 from kanegen.program.passes.count import KERNEL_WEIGHT, cost_estimate, latency, operation_count
@@ -56,8 +57,8 @@ def assemble(
     catalogue.
     """
     form = cheapest(equations) if options.form == AUTO else options.form
-    if options.scope is Scope.LATER:
-        return _apart(equations, options, form), form
+    if options.scope in _APART:
+        return _APART[options.scope](equations, options, form), form
     of_form = [spec.name for spec in SPECS.values() if form in spec.forms]
     model = equations.model
     names = dict.fromkeys((*options.functions, *of_form, *needed_by_events(model), *needed_by_laws(model)))
@@ -136,6 +137,24 @@ def _apart(equations: Equations, options: BuildOptions, form: str) -> Program:
         _add(functions, SPECS[name], form)
     table, tables = add_switches(functions), add_tables(functions)
     return hoist(replace(program_of(functions), contacts=(), events=(), switches=table, tables=tables))
+
+
+def _variational(equations: Equations, options: BuildOptions, form: str) -> Program:
+    """Return the program of functions of the sensitivities of motions."""
+    functions = Functions(equations, form, SPECS, options.functions)
+    functions.make_rates = partial(right_hand_side, functions)
+    for name in options.functions:
+        add_variation(functions, name)
+    tables, program = add_tables(functions), program_of(functions)
+    symbols = variational_symbols(program.symbols)
+    return hoist(replace(program, symbols=symbols, contacts=(), events=(), tables=tables))
+
+
+_APART: Final[Mapping[Scope, Callable[[Equations, BuildOptions, str], Program]]] = {
+    Scope.LATER: _apart,
+    Scope.VARIATIONS: _variational,
+}
+"""What assembles the programs that are built beside the first one."""
 
 
 def speed_form(equations: Equations) -> str:

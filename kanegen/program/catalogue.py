@@ -16,6 +16,32 @@ from typing import Any, Final
 from kanegen.forms import FORMS
 from kanegen.model.inputs import MULTIPLIER
 
+VARIATION: Final = "variation"
+"""y', and its change along a direction of (y, r, p)."""
+
+ADJOINT: Final = "adjoint"
+"""The gradient of the weighted sum of y' with respect to (y, r, p)."""
+
+EVENT_CHANGES: Final = "event_changes"
+"""The changes of the guards of events, and of the states after each of them, along a direction of (y, r, p, t)."""
+
+RESIDUAL_CHANGES: Final = "residual_changes"
+"""The changes of the residuals of the constraints along a direction of (y, r, p)."""
+
+CHANGE_OF: Final = "change:"
+"""The beginning of the names of functions of the changes of quantities and outputs along a direction of (y, r, p)."""
+
+CLOSED: Final = ":laws"
+"""The end of the names of functions whose inputs with a feedback law have the values of the law."""
+
+VARIATIONS: Final = (VARIATION, ADJOINT, EVENT_CHANGES, RESIDUAL_CHANGES)
+"""The functions of the sensitivities of motions; they are in programs of their own, with further arguments."""
+
+def is_variation(name: str) -> bool:
+    """Whether a function is in a program of variations."""
+    return name.removesuffix(CLOSED) in VARIATIONS or name.startswith(CHANGE_OF)
+
+
 MOMENTUM_FORMS: Final = tuple(form.name for form in FORMS.values() if form.momenta)
 
 CONTROLLED_RATES: Final = "rhs_controlled"

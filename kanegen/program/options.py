@@ -19,11 +19,13 @@ class Scope(Enum):
 
     ``ALL``: all functions of the options. ``FIRST``: for a large model without functions that only users call, which
     the solver builds when they are first used. ``LATER``: such functions alone, and the functions that they evaluate.
+    ``VARIATIONS``: functions of the sensitivities of motions alone, which have further arguments.
     """
 
     ALL = "all"
     FIRST = "first"
     LATER = "later"
+    VARIATIONS = "variations"
 
 
 @dataclass(frozen=True)

@@ -186,6 +186,13 @@ def start_state(
     return *completed(functions, t, own | named, named or own, inputs, allowed, of_model), states
 
 
+def named_values(d: Description, *given: Any) -> tuple[str, ...]:
+    """The names of the coordinates and speeds that mappings of start values (q0, u0) contain."""
+    variables = Variables.of(d, "0")
+    named = [known.read(values) for known, values in zip(variables, given, strict=False) if isinstance(values, Mapping)]
+    return tuple(name for values in named for name in values)
+
+
 def inputs_of_constraints(functions: CompiledFunctions, t: float, r: Any) -> Array | None:
     """The inputs (n_r,) that the constraints read, before the state is known; ``r`` are the inputs of a run.
 

@@ -32,7 +32,7 @@ from kanegen.solve.evaluation import Quantity, describe_quantities
 from kanegen.solve.feedback.limits import require_limits
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.many.ensembles import Ensembles
-from kanegen.solve.momentum import functions_of_momenta
+from kanegen.solve.run.momentum import functions_of_momenta
 from kanegen.solve.servo import Controlled, servo_attributes
 from kanegen.solve.values import (
     Variables,

@@ -14,13 +14,13 @@ from kanegen.backends.cython.cache import open_cache
 from kanegen.backends.cython.job import job_for
 from kanegen.backends.cython.toolchain import CompilerOptions, compile_object, cpu_identity, link
 from kanegen.backends.protocol import BatchPlan, Evaluator
-from kanegen.codegen.lanes import BATCH_FILE, batch_sources
+from kanegen.codegen.lanes import batch_sources
 from kanegen.codegen.sources import Sources, files_digest
 from kanegen.errors import BuildError
 from kanegen.progress import activity
 from kanegen.writing import write_files
 
-_OBJECT, _LIBRARY = "batch.o", "batch.so"
+_LIBRARY = "batch.so"
 
 
 class CompiledBatch:
@@ -61,14 +61,11 @@ _loaded: dict[tuple[Path, CompilerOptions, str], CompiledBatch] = {}
 
 def _library(sources: Sources, options: CompilerOptions, name: str) -> Path:
     title = f"{sources.name} ({name.removeprefix('output:')} in batches)"
-    return lane_library(options, batch_sources(sources, name), BATCH_FILE, title)
+    return lane_library(options, batch_sources(sources, name), title)
 
 
-def lane_library(options: CompilerOptions, files: dict[str, str], main: str, title: str) -> Path:
-    """The shared library of code on vector lanes, compiled unless the cache holds it; ``main`` is the C file.
-
-    Raises `BuildError`.
-    """
+def lane_library(options: CompilerOptions, files: dict[str, str], title: str) -> Path:
+    """The shared library of code on vector lanes, compiled unless the cache holds it. Raises `BuildError`."""
     job = job_for(options, open_cache())
     key = job.key("batch", cpu_identity(), files_digest(files))
 
@@ -76,10 +73,12 @@ def lane_library(options: CompilerOptions, files: dict[str, str], main: str, tit
         write_files(files, work)
         with activity(f"compiling {title}"):
             flags = (*options.common, *options.lanes)
-            compile_object(job.toolchain, flags, work / main, work / _OBJECT, [str(work)])
-            link(job.toolchain, options, [str(work / _OBJECT)], work / _LIBRARY)
-        for file in [_OBJECT, *(file for file in files if file != main)]:
-            (work / file).unlink()
+            objects = [work / name.replace(".c", ".o") for name in files if name.endswith(".c")]
+            for file in objects:
+                compile_object(job.toolchain, flags, file.with_suffix(".c"), file, [str(work)])
+            link(job.toolchain, options, list(map(str, objects)), work / _LIBRARY)
+        for file in [*objects, *(work / name for name in files if name.endswith(".h"))]:
+            file.unlink()
 
     return (job.cache.find("extensions", key) or job.cache.publish("extensions", key, title, fill)) / _LIBRARY
 

@@ -23,7 +23,7 @@ from kanegen.backends.cython.toolchain import CompilerOptions, link
 from kanegen.backends.cython.wrapper import MODULE, MODULE_FILE, wrapper_file
 from kanegen.backends.garbage import without_collections
 from kanegen.backends.parts import remember, request_of
-from kanegen.backends.protocol import BatchFunction, DeriveMore, Evaluator, Generated, ManyFunction, Request
+from kanegen.backends.protocol import BatchFunction, DeriveMore, Evaluator, Generated, ManyFunction, Request, VariationFunction
 from kanegen.codegen.description import DESCRIPTION_FILE, Description
 from kanegen.codegen.sources import (
     Sources,
@@ -116,6 +116,13 @@ class Extension:
         from kanegen.backends.cython.many import lane_integrator
 
         return lane_integrator(self.path, self.sources, self.module, self.options, (function, method, quantity))
+
+    def variations(self, name: str, method: str) -> VariationFunction:
+        """The derivatives of motions by a function of variations, compiled on first use. Raises `BuildError`."""
+        from kanegen.backends.cython.variations import variation_function
+
+        part = self.more((name,))
+        return variation_function(part.path, part.sources, part.module, self.options, (name, method))
 
 
 def c_sources(generated: Generated, digest: str) -> Sources:

@@ -16,7 +16,7 @@ from kanegen.arrays import Array
 from kanegen.backends.cython.batch import lane_library, load_library
 from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.backends.protocol import Evaluator, ManyPlan
-from kanegen.codegen.lanes import MANY_FILE, many_sources
+from kanegen.codegen.lanes import many_sources
 from kanegen.codegen.sources import Sources
 from kanegen.codegen.structs import ctypes_struct
 
@@ -134,7 +134,7 @@ def lane_integrator(
         files = many_sources(sources, function, method, quantity)
         integrator = None
         if files is not None:
-            path = lane_library(key[1], files, MANY_FILE, f"{sources.name} (many motions, {method})")
+            path = lane_library(key[1], files, f"{sources.name} (many motions, {method})")
             integrator = LaneIntegrator(path, files, vars(module)["MODEL_ADDRESS"], function)
         _loaded[key] = integrator
     return _loaded[key]

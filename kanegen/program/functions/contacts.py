@@ -129,7 +129,7 @@ def add_contacts(f: Functions) -> None:
     if model.events or model.switches:
         _add(f, "events", e.simplified(guards(e.system)))
     if any(event.reset for event in model.events):
-        f.add("resets", f.fragment().rows([e.simplified(row) for row in _resets(e.system)]), SUMMARIES["resets"])
+        f.add("resets", f.fragment().rows([e.simplified(row) for row in reset_rows(e.system)]), SUMMARIES["resets"])
     if model.impulses:
         rows = [e.simplified(row) for row in impulse_rows(e.system)]
         f.add("impulses", f.fragment().rows(rows), SUMMARIES["impulses"])
@@ -165,7 +165,7 @@ def _require_linear_rows(e: Equations) -> None:
             )
 
 
-def _resets(system: System) -> list[list[Node]]:
+def reset_rows(system: System) -> list[list[Node]]:
     """Return the states after each event (n_events, n_s); those of kinks of feedback laws change nothing."""
     resets = (event.reset for event in system.model.events)
     of_events = [[system.lower(reset.get(symbol, symbol)) for symbol in system.model.states] for reset in resets]

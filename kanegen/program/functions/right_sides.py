@@ -276,14 +276,21 @@ def bordered_columns(f: Functions, s: Fragment, right: Sequence[Node], m: int) -
     return [column[:n_u] for column in bordered_solutions(f, s, right, m)]
 
 
-def bordered_solutions(f: Functions, s: Fragment, right: Sequence[Node], m: int) -> list[list[Node]]:
-    """Return columns (m, n_u + n_c) with ``[M -J^T; J 0] [x; lambda] = right``, by LU with row pivoting."""
+def bordered_solutions(
+    f: Functions, s: Fragment, right: Sequence[Node], m: int, transposed: bool = False
+) -> list[list[Node]]:
+    """Return columns (m, n_u + n_c) with ``[M -J^T; J 0] [x; lambda] = right``, by LU with row pivoting.
+
+    ``transposed``: with M^T in place of M.
+    """
     n_u, n_c = f.n_u, f.n_c
     M = f.equations.M
     s.invoke(f.mass, M.name, n_u * n_u)
     if n_c:
         s.invoke(f.function("J"), "J", n_c * n_u)
     rows_of_M, rows_of_J = f.loaded(M.name, M), f.loaded("J", f.equations.J)
+    if transposed:
+        rows_of_M = [list(column) for column in zip(*rows_of_M, strict=True)]
     zeros = [f.graph.zero] * n_c
     K = [[*rows_of_M[i], *(-row[i] for row in rows_of_J)] for i in range(n_u)] + [[*row, *zeros] for row in rows_of_J]
     names = {"a": "K", "b": "X"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any, Unpack
@@ -15,11 +16,13 @@ from kanegen.solve.consistent import (
     RunStart,
     consistent_controls,
     control_constraints,
+    named_values,
     start_state,
 )
 from kanegen.solve.contacts import start_modes
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.feedback.closed_loop import other_inputs
+from kanegen.solve.gradients.runs import sensitivities_of
 from kanegen.solve.inverse import InverseDynamics, inverse_dynamics
 from kanegen.solve.run.options import read_options, span_of
 from kanegen.solve.run.preparation import Preparation
@@ -29,8 +32,13 @@ from kanegen.solve.solution import Solution
 from kanegen.solve.values import number
 
 
-def integrate(problem: Problem, start: RunStart, t1: float, options: RunOptions) -> Solution:
-    """Integrate; see :meth:`kanegen.Solver.integrate`, whose arguments these are."""
+def integrate(
+    problem: Problem, start: RunStart, t1: float, options: RunOptions, held: Collection[str] = ()
+) -> Solution:
+    """Integrate; see :meth:`kanegen.Solver.integrate`, whose arguments these are.
+
+    ``held``: names of the start values that the user gave, which sensitivities do not move.
+    """
     events = detected_events(problem, start, t1, options)
     check_start(problem, start)
     module, (t0, q0, u0, s0, _) = problem.functions.module, start
@@ -55,8 +63,11 @@ def integrate(problem: Problem, start: RunStart, t1: float, options: RunOptions)
         )
     if problem.momenta is not None:
         problem.momenta.to_speeds(result)
-    solution = Solution(RunFields(problem, (t0, t1), options, result))
+    fields = RunFields(problem, (t0, t1), options, result)
+    solution = Solution(fields)
     require_finished(problem, solution, result, t1)
+    if options["sensitivities"] is not None:
+        fields.sensitivities = sensitivities_of(problem, start, held, options["sensitivities"], options, solution)
     return solution
 
 
@@ -124,10 +135,11 @@ class Integrable(Evaluation):
         t0, t1 = span_of(t_span, runs.start_time)
         tolerance = complete["start_tolerance"]
         r = runs.read_once(complete, r)
+        held = named_values(self.description, q0, u0)
         q0, u0, s0 = start_state(self._functions, self.initial, t0, (q0, u0, s0), r, tolerance)
         start = RunStart(t0, q0, u0, s0, tolerance)
         problem = runs.toward(t0, t1).having().problem(complete, start, r)
-        return integrate(problem, start, t1, complete)
+        return integrate(problem, start, t1, complete, held)
 
     @cached_property
     def _runs(self) -> Preparation:

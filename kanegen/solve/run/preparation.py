@@ -16,7 +16,7 @@ from kanegen.solve.consistent import RunStart, functions_of_constraints, project
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.feedback.closed_loop import ClosedLoop, closed_loop, is_open
 from kanegen.solve.inputs import RunInputs, held, run_inputs, sample_times
-from kanegen.solve.momentum import RunMomenta, state_function
+from kanegen.solve.run.momentum import RunMomenta, state_function
 from kanegen.solve.run.problem import Problem
 from kanegen.solve.solution import SolverReference
 from kanegen.solve.values import initial_time, state_components, tolerances

@@ -14,7 +14,7 @@ from kanegen.solve.contacts import check_contact_values, check_run, watched_even
 from kanegen.solve.feedback.closed_loop import ClosedLoop
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs
-from kanegen.solve.momentum import RunMomenta
+from kanegen.solve.run.momentum import RunMomenta
 from kanegen.solve.solution import SolverReference
 from kanegen.solve.values import integral_function, listed
 

@@ -39,6 +39,7 @@ class RunFields:
     def __init__(self, problem: Problem, span: tuple[float, float], options: RunOptions, result: Any) -> None:
         self._problem, self._span, self._options, self._result = problem, span, options, result
         self.t, self.q, self.u, self.s = result.t, result.q, result.u, result.s
+        self.sensitivities: Any = None
         self.reference = problem.solver
         # Not later, because it can call functions of the user.
         self.control = None if problem.loop is None else problem.loop.record(result, self._steps, span[0])

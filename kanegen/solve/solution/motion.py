@@ -72,7 +72,8 @@ class Solution(SolutionQuantities):
 
     ``events``: the events of the run, in order. ``contacts``, a :class:`ContactHistory`: modes over time and contact
     forces; None for a model without contacts. ``control``, a :class:`ControlHistory`: controls, servo-errors and
-    saturation; None for an open loop. At a jump of the speeds ``t`` holds the time twice, with the states before and
+    saturation; None for an open loop. ``sensitivities``: the derivatives of a run with ``sensitivities=``, else None. At a
+    jump of the speeds ``t`` holds the time twice, with the states before and
     after the jump; ``phase`` tells them apart, and ``solution(t)`` and ``t_eval`` give the state after it.
 
     Every quantity of the solver is an attribute, ``solution.energy`` (n_t,) or ``solution.multipliers`` (n_t, n_c),
@@ -97,6 +98,7 @@ class Solution(SolutionQuantities):
     events: Events = _field()
     contacts: ContactHistory | Any = _field()  # Any in place of None: users know whether the model has contacts
     control: ControlHistory | Any = _field()
+    sensitivities: Any = _field()
     run: RunRecord = _field()
     all_inputs: MotionInputs = _field()
     reference: SolverReference | None = _field()
@@ -387,7 +389,8 @@ def load(path: Any, solver: Any = None) -> Solution:
         kanegen differ.
     """
     values, acting = read(file_path(path))
-    solution = _restored(values | {"all_inputs": MotionInputs(lambda: acting), "reference": None})
+    others = {"all_inputs": MotionInputs(lambda: acting), "reference": None, "sensitivities": None}
+    solution = _restored(values | others)
     return solution if solver is None else solution.with_solver(solver)
 
 

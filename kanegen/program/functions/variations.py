@@ -1,0 +1,205 @@
+"""Products of the derivatives of the right-hand side with vectors: along one direction, and the gradient of a sum.
+
+The direction of a variation changes y = (q, u, s), the inputs r, the contact forces and the parameters p together. Where the right-hand side
+is straight-line code, its operations are differentiated one by one; elsewhere the accelerations and multipliers follow
+from the implicit function theorem (:mod:`kanegen.derivation.sensitivities`), with one right side.
+
+A program of such functions has further arguments: the directions of y, of the inputs and of the contact forces, or the
+weights of y', follow the inputs in ``r``, and the direction of p follows the gains, so that what depends on parameters
+only is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from kanegen.derivation.contacts import guards
+from kanegen.derivation.control.feedback import feedback_laws
+from kanegen.derivation.forces.reactions import MULTIPLIERS
+from kanegen.errors import BuildError
+from kanegen.graph import Node, Tangent, gradient, reachable, substitute
+from kanegen.program.builder import Fragment, Functions, contain_accelerations
+from kanegen.program.catalogue import ADJOINT, CHANGE_OF, CLOSED, EVENT_CHANGES, RESIDUAL_CHANGES, VARIATION
+from kanegen.program.functions.contacts import reset_rows
+from kanegen.program.functions.right_sides import RIGHT_SIDES, bordered_columns, bordered_solutions
+from kanegen.program.records import Call, Invoke, Symbols
+
+_SUMMARIES: Final = {
+    VARIATION: "y' = (q', u', s'), then its change along a direction of (y, r, forces, p)",
+    EVENT_CHANGES: "changes of the guards of events, then of the states after each event, along a direction",
+    RESIDUAL_CHANGES: "changes of the residuals of the constraints along a direction",
+    ADJOINT: "gradient of the weighted sum of y' = (q', u', s') with respect to (y, r, forces, p)",
+}
+
+
+def variational_symbols(symbols: Symbols) -> Symbols:
+    """The symbols of a program of variations: those of the model, with the further arguments."""
+    varied = (*symbols.coordinates, *symbols.speeds, *symbols.states, *symbols.inputs, *symbols.multipliers)
+    inputs = (*symbols.inputs, *(f"change of {name}" for name in (*varied, "t")))
+    gains = (*symbols.gains, *(f"change of {name}" for name in symbols.parameters))
+    return replace(symbols, inputs=inputs, gains=gains)
+
+
+def add_variation(f: Functions, name: str) -> None:
+    """Add one of the functions `VARIATION` and `ADJOINT`, or its variant with feedback laws. Raises `BuildError`."""
+    kind, closed = name.removesuffix(CLOSED), name.endswith(CLOSED)
+    builder = _Variations(f, closed)
+    if kind.startswith(CHANGE_OF):
+        quantity = kind.removeprefix(CHANGE_OF)
+        f.add(name, builder.change_of(quantity), f"change of {quantity} along a direction")
+        return
+    if kind in builder.changes:
+        f.add(name, builder.along(f.fragment(), builder.changes[kind]()), _SUMMARIES[kind])
+        return
+    fast, general = (
+        (builder.variation, builder.general_variation)
+        if kind == VARIATION
+        else (builder.adjoint, builder.general_adjoint)
+    )
+    needs_general = f.n_c > 0 or not builder.is_straight
+    fragment = f.guarded(
+        name,
+        f"{_SUMMARIES[kind]}, from the bordered system",
+        fast if builder.is_straight else general,
+        general if needs_general and builder.is_straight else None,
+    )
+    f.add(name, fragment, _SUMMARIES[kind])
+
+
+class _Variations:
+    """What builds the functions of variations. ``closed``: with the feedback laws of inputs."""
+
+    def __init__(self, f: Functions, closed: bool) -> None:
+        self.f, self.system = f, f.equations.system
+        self.y = (*self.system.q, *self.system.u, *self.system.s)
+        graph, n_r, n_g = f.graph, len(self.system.r), len(f.equations.gain_names)
+        self.change_of_y = [graph.input("r", n_r + i) for i in range(len(self.y))]
+        loads = (*self.system.r, *self.system.multipliers)
+        self.change_of_loads = [graph.input("r", n_r + len(self.y) + i) for i in range(len(loads))]
+        self.change_of_t = graph.input("r", n_r + len(self.y) + len(loads))
+        self.change_of_p = [graph.input("g", n_g + i) for i in range(len(self.system.p))]
+        self.laws: Mapping[Node, Node] = {}
+        if closed:
+            places = f.equations.model.inputs_with_law
+            self.laws = dict(zip((self.system.r[k] for k in places), f.equations.once(feedback_laws), strict=True))
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether the right-hand side is straight-line code in the form of the program."""
+        s = self.f.fragment()
+        self._udot(s)
+        return not any(isinstance(step, Call | Invoke) for step in s.steps)
+
+    @property
+    def directions(self) -> dict[Node, Node]:
+        """The change of each argument."""
+        changes = (*self.change_of_y, *self.change_of_loads, *self.change_of_p)
+        return dict(zip(self._arguments, changes, strict=True))
+
+    @property
+    def changes(self) -> dict[str, Callable[[], Sequence[Node]]]:
+        """Values whose changes are functions of their own."""
+        return {EVENT_CHANGES: self._event_values, RESIDUAL_CHANGES: self._residuals}
+
+    def _event_values(self) -> Sequence[Node]:
+        return (*guards(self.system), *(node for row in reset_rows(self.system) for node in row))
+
+    def _residuals(self) -> Sequence[Node]:
+        return (*self.f.equations.positions.nodes, *self.f.equations.velocities.nodes)
+
+    def along(self, s: Fragment, values: Sequence[Node], shape: tuple[int, ...] | None = None) -> Fragment:
+        """Differentiate values along the direction, which changes the time, too."""
+        tangent = Tangent(self.f.graph, {**self.directions, self.system.t: self.change_of_t})
+        return s.output([tangent(value) for value in self._bound(values)], shape)
+
+    def change_of(self, name: str) -> Fragment:
+        """Differentiate a quantity of the equations or an output. Raises `BuildError`."""
+        e, s = self.f.equations, self.f.fragment()
+        quantity = e.outputs[name] if name in e.outputs else getattr(e, name)
+        nodes = quantity.nodes
+        if contain_accelerations(nodes):
+            if not self.is_straight:
+                raise BuildError(f"{name} depends on accelerations, which form={self.f.form!r} computes with pivots")
+            nodes = substitute(nodes, dict(zip(self.system.udot, self._udot(s), strict=True)))
+        if any(x.op == "input" and x.payload[0] == MULTIPLIERS for x in reachable(nodes)):
+            raise BuildError(f"{name} depends on the multipliers of constraints, which have no derivatives here")
+        return self.along(s, nodes, quantity.shape)
+
+    # -- straight-line code --------------------------------------------------------------------------------------
+
+    def variation(self, s: Fragment) -> Fragment:
+        """Differentiate the operations of the right-hand side along the direction."""
+        rates = self._rates(self._udot(s))
+        tangent = Tangent(self.f.graph, self.directions)
+        return s.output([*rates, *(tangent(rate) for rate in rates)], (2, len(rates)), "y', then its change")
+
+    def adjoint(self, s: Fragment) -> Fragment:
+        """Accumulate the gradient through the operations of the right-hand side."""
+        rates = self._rates(self._udot(s))
+        slopes = gradient(rates, self.change_of_y, self._arguments)
+        return s.output(slopes, title="gradient with respect to y, r, forces and p")
+
+    def _udot(self, s: Fragment) -> Sequence[Node]:
+        return RIGHT_SIDES[self.f.form](self.f, s, self.f.stabilizable)
+
+    def _rates(self, udot: Sequence[Node]) -> list[Node]:
+        """y' with the accelerations ``udot``, and with the laws."""
+        e = self.f.equations
+        rates = (*e.qdot.nodes, *udot, *substitute(e.sdot.nodes, dict(zip(e.system.udot, udot, strict=True))))
+        return substitute(e.system.settled(rates), self.laws)
+
+    @property
+    def _arguments(self) -> tuple[Node, ...]:
+        return (*self.y, *self.system.r, *self.system.multipliers, *self.system.p)
+
+    # -- by the implicit function theorem ------------------------------------------------------------------------
+
+    def general_variation(self, s: Fragment) -> Fragment:
+        """Solve the bordered system for the change of the accelerations."""
+        held = self._held(s)
+        tangent = Tangent(self.f.graph, self.directions)
+        changes = substitute([tangent(x) for x in self._bound(self.f.sensitivities.unbalance)], held)
+        (column,) = bordered_columns(self.f, s, [-x for x in changes], 1)
+        rates = self._bound((*self.f.equations.qdot.nodes, *self.system.udot, *self.f.equations.sdot.nodes))
+        seeds = {**self.directions, **dict(zip(self.system.udot, column, strict=True))}
+        along = Tangent(self.f.graph, seeds)
+        nodes = substitute([*rates, *(along(rate) for rate in rates)], held)
+        return s.output(nodes, (2, len(rates)), "y', then its change")
+
+    def general_adjoint(self, s: Fragment) -> Fragment:
+        """Solve the transposed bordered system for the weights of the equations of motion."""
+        f, graph = self.f, self.f.graph
+        if f.n_c and f.any_rank:
+            raise BuildError(
+                f"form={f.form!r} accepts redundant constraints, whose multipliers have no unique derivatives: "
+                'gradients need form="auto", or forward sensitivities'
+            )
+        held = self._held(s)
+        rates = self._bound((*f.equations.qdot.nodes, *self.system.udot, *f.equations.sdot.nodes))
+        weights = gradient(rates, self.change_of_y, self.system.udot)
+        sides = substitute([*weights, *[graph.zero] * f.n_c], held)
+        (solved,) = bordered_solutions(f, s, sides, 1, transposed=not f.equations.is_symmetric)
+        own = [-x for x in solved[: f.n_u]]
+        multipliers = list(solved[f.n_u :])
+        residuals = self._bound(f.sensitivities.unbalance)
+        slopes = gradient([*rates, *residuals], [*self.change_of_y, *own, *multipliers], self._arguments)
+        return s.output(substitute(slopes, held), title="gradient with respect to y, r, forces and p")
+
+    def _bound(self, nodes: Sequence[Node]) -> list[Node]:
+        """Nodes with the laws in place of their inputs."""
+        return substitute(self.system.settled(nodes), self.laws)
+
+    def _held(self, s: Fragment) -> dict[Node, Node]:
+        """Compute u' and the multipliers of the constraints; inputs with a law have its values already."""
+        f = self.f
+        held = dict(zip(self.system.udot, f.accelerations(s), strict=True))
+        if f.n_c and f.any_rank:
+            s.invoke(f.function("multipliers"), MULTIPLIERS, f.n_c)
+        elif f.n_c:
+            force = substitute(f.sensitivities.unbalanced_force, held)
+            names = {"lambda": MULTIPLIERS}
+            J = f.equations.J.nodes
+            s.call("multipliers", f.n_u, f.n_c, title="constraint forces and J", names=names, force=force, J=J)
+        return held

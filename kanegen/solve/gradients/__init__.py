@@ -1,0 +1,1 @@
+"""Derivatives of whole motions with respect to parameters, start values and inputs."""

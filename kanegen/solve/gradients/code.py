@@ -1,0 +1,156 @@
+"""The compiled functions of variations of a solver: derivatives along directions, at one state and along steps."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.backends.points import Point
+from kanegen.backends.protocol import VariationPlan
+from kanegen.codegen.methods.files import METHODS
+from kanegen.codegen.methods.table import IMPLICIT
+from kanegen.codes import Status
+from kanegen.errors import SolveError
+from kanegen.forms import FORMS
+from kanegen.program.catalogue import ADJOINT, CLOSED, VARIATION
+from kanegen.solve.gradients.tape import Part
+from kanegen.solve.run.problem import Problem
+
+_CLEARANCE = 8.0 * float(np.finfo(float).eps)
+"""Distance from the ends of a step inside which inputs are evaluated, relative to the time (kg_instants.h)."""
+
+
+class VariationCode:
+    """What differentiates the runs of a ``problem`` by a ``method``. Raises `SolveError` for what it cannot do."""
+
+    def __init__(self, problem: Problem, method: str) -> None:
+        require_differentiable(problem, method)
+        self.problem, self.functions, self.method = problem, problem.functions, method
+        d = self.functions.description
+        self.n_y = len(d.coordinates) + len(d.speeds) + len(d.states)
+        self.n_loads = len(d.inputs) + len(d.contacts.rows)
+        self.given = np.concatenate([self.functions.parameters, np.asarray(self.functions.prepared.gains)])
+        self._end = CLOSED if problem.inputs.laws is not None else ""
+
+    @cached_property
+    def _variation(self) -> Any:
+        return self.functions.extension.variations(VARIATION + self._end, self.method)
+
+    @property
+    def lanes(self) -> int:
+        """Directions that are computed at a time."""
+        return int(self._variation.lanes)
+
+    @property
+    def adjoint_name(self) -> str:
+        """The function of the gradient of a weighted sum of rates."""
+        return ADJOINT + self._end
+
+    def at(self, t: float, y: Array) -> Point:
+        """A state with its inputs."""
+        d = self.functions.description
+        q, u, s = np.split(y, np.cumsum([len(d.coordinates), len(d.speeds)]))
+        return self.problem.at(t, q, u, s)
+
+    def rate(self, t: float, y: Array) -> Array:
+        """y' at a state, (n_y,)."""
+        return np.concatenate(self.at(t, y).evaluate(self.problem.function.pair))
+
+    def change(
+        self, name: str, at: Point, dy: Array, dr: Array | None = None, dp: Array | None = None, dt: float = 0.0
+    ) -> Array:
+        """The change of a function of variations at a state along one direction, (n,)."""
+        d = self.functions.description
+        name += self._end
+        part = self.functions.extension.more((name,))
+        changes = np.zeros(len(d.parameters)) if dp is None else dp
+        prepared = part.module.Prepared(self.functions.parameters, np.append(self.given[len(changes) :], changes))
+        function = part.module.Function(name, prepared)
+        own = np.zeros(len(d.inputs)) if at.r is None else np.asarray(at.r)
+        loads = np.zeros(self.n_loads)
+        loads[: len(d.inputs)] = 0.0 if dr is None else dr
+        r = np.concatenate([own, dy, loads, [dt]])
+        value: Array = np.asarray(function.value(at.t, at.q, at.u, r, at.s if d.states else None))
+        return value
+
+    # -- along steps ------------------------------------------------------------------------------------------
+
+    def loads(self, part: Part) -> tuple[Array, int, int]:
+        """The inputs and contact forces of the stages of steps, with the rows from step to step and stage to stage."""
+        inputs, d = self.problem.inputs, self.functions.description
+        values = np.zeros((1, self.n_loads))
+        if inputs.laws is not None and inputs.without_laws is not None:
+            inputs = inputs.without_laws
+        if not d.inputs or (inputs.scalars is not None and all(isinstance(x, float) for x in inputs.scalars)):
+            values[0, : len(d.inputs)] = inputs.scalars or ()
+            return values, 0, 0
+        times = self.stage_times(part)
+        states = np.repeat(part.y, times.shape[1], axis=0)
+        along = self.functions.module.inputs_along(self.problem.function, inputs.compiled, times.ravel(), states)
+        values = np.zeros((times.size, self.n_loads))
+        values[:, : len(d.inputs)] = along
+        return values, times.shape[1], 1
+
+    def stage_times(self, part: Part) -> Array:
+        """The times of the stages of each step, (m, rows)."""
+        nodes = np.array([float(c) for c in METHODS[self.method].coefficients.c])
+        ends = part.t + part.h
+        sign = np.sign(part.h) * _CLEARANCE
+        between = part.t + sign * np.abs(part.t), ends - sign * np.abs(ends)
+        low, high = np.minimum(*between), np.maximum(*between)
+        times = part.t[:, None] + nodes * part.h[:, None]
+        return np.ascontiguousarray(np.clip(times, low[:, None], high[:, None]))
+
+    def forward(self, part: Part, start: Array, dr: Array, dp: Array, dense: bool) -> tuple[Array, Array | None]:
+        """The changes (m + 1, n_y, k) at the starts of steps and at their end, and their dense output.
+
+        ``start`` (n_y, k): those at the start; ``dr`` (n_r, k), ``dp`` (n_p, k): of constant inputs and parameters.
+        ``dense``: (m, rows, n_y, k) or None.
+        """
+        k, m = start.shape[1], len(part.t)
+        width = -(-k // self.lanes) * self.lanes
+        changes = np.zeros((m + 1, self.n_y, width))
+        changes[0, :, :k] = start
+        loads, step, row = self.loads(part)
+        of_loads = np.zeros((len(loads), self.n_loads, width))
+        of_loads[:, : len(dr), :k] = dr
+        rows = METHODS[self.method].coefficients.dense_rows
+        kept = np.zeros((m, rows, self.n_y, width)) if dense else None
+        padded = np.zeros((len(dp), width))
+        padded[:, :k] = dp
+        plan = VariationPlan(
+            part.t, part.h, part.y, part.fresh, loads, of_loads, step, row, self.given, padded, changes, kept
+        )
+        status, failed = self._variation.run(plan)
+        if status < 0:
+            raise SolveError(
+                f"the derivative of the motion cannot be computed in the step from t = {float(part.t[failed])!r} s: "
+                f"{Status(status).message}"
+            )
+        return changes[:, :, :k], None if kept is None else kept[..., :k]
+
+
+def require_differentiable(problem: Problem, method: str) -> None:
+    """Raise `SolveError` if motions of a problem have no derivatives here, with the reason."""
+    functions, inputs = problem.functions, problem.inputs
+    d, reason = functions.description, None
+    if FORMS[d.form].momenta:
+        reason = f'form="{d.form}", whose state contains momenta: build with form="auto"'
+    elif method in IMPLICIT:
+        reason = f'method="{method}": use an explicit method, such as "dopri5" or "dop853"'
+    elif functions.module.CONTACTS:
+        reason = f"contacts ({', '.join(functions.module.CONTACTS)})"
+    elif problem.loop is not None:
+        reason = "control=True: give the controls as inputs, or as laws of inputs"
+    elif inputs.held:
+        reason = f"sampled inputs ({', '.join(d.input_names(inputs.held))}): leave out sample_time"
+    elif inputs.laws is not None and set(inputs.laws.slots) != set(d.laws):
+        others = [d.inputs[k] for k in d.laws if k not in inputs.laws.slots]
+        reason = f"values in place of some of the laws ({', '.join(others)}): give all laws, or none"
+    elif inputs.laws is None and inputs.of_state:
+        reason = "an r that is code of the state: give a law of the input, kg.Input(..., law=...)"
+    if reason:
+        raise SolveError(f"sensitivities and gradients of motions are not available with {reason}")

@@ -1,0 +1,93 @@
+"""How the start of a motion moves with what varies: constraints complete it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.backends.points import Point
+from kanegen.codegen.description import Description
+from kanegen.errors import SolveError
+from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
+
+_DEPENDENT: Final = 1e-9
+"""Singular values below this fraction of the largest count as zero."""
+
+_UNSATISFIED: Final = 1e-7
+"""A start value is dependent if a larger fraction of its change remains in the constraints."""
+
+
+def start_changes(
+    functions: CompiledFunctions,
+    at: Point,
+    directions: Sequence[Direction],
+    held: Collection[str],
+    residual_changes: Callable[[Array, Array, Array], Array],
+) -> Array:
+    """The changes (n_y, k) of the start along the directions.
+
+    The start values that are ``held`` by name, and those that vary, do not move with other directions; the remaining
+    coordinates and speeds move as little as the constraints demand. ``residual_changes(dy, dr, dp)``: the changes
+    (n_c,) of the residuals of the constraints. Raises `SolveError` for a start value that others determine.
+    """
+    d = functions.description
+    state = (*d.coordinates, *d.speeds, *d.states)
+    changes = unit_columns(directions, Kind.START, len(state))
+    if not d.constraints.levels:
+        return changes
+    of_r, of_p = (
+        unit_columns(directions, kind, n)
+        for kind, n in ((Kind.INPUT, len(d.inputs)), (Kind.PARAMETER, len(d.parameters)))
+    )
+    varied = {direction.name for direction in directions if direction.kind is Kind.START}
+    n_moving = len(d.coordinates) + len(d.speeds)
+    free = [k for k, name in enumerate(state[:n_moving]) if name not in varied and name not in held]
+    unit = np.eye(len(state))
+    zeros = np.zeros(len(d.inputs)), np.zeros(len(d.parameters))
+    jacobian = np.column_stack([residual_changes(unit[k], *zeros) for k in free] or [np.zeros((0, 0))])
+    for k, direction in enumerate(directions):
+        left = residual_changes(changes[:, k], of_r[:, k], of_p[:, k])
+        if not left.any():
+            continue
+        moved = -_least(jacobian, left, free, d) if free else np.zeros(0)
+        rest = left + (jacobian @ moved if free else 0.0)
+        if np.abs(rest).max() > _UNSATISFIED * np.abs(left).max():
+            raise SolveError(_determined(d, direction, varied, held))
+        changes[free, k] = moved
+    return changes
+
+
+def _least(jacobian: Array, left: Array, free: Sequence[int], d: Description) -> Array:
+    """The least change of the free coordinates, then of the free speeds, that satisfies the constraints.
+
+    The speeds do not move the positions, so that both levels are solved one after the other.
+    """
+    n_p = len(d.constraints.positions)
+    of_q = [i for i, k in enumerate(free) if k < len(d.coordinates)]
+    of_u = [i for i, k in enumerate(free) if k >= len(d.coordinates)]
+    moved = np.zeros(len(free))
+    moved[of_q] = _solve(jacobian[:n_p][:, of_q], left[:n_p])
+    rest = left[n_p:] - jacobian[n_p:][:, of_q] @ moved[of_q]
+    moved[of_u] = _solve(jacobian[n_p:][:, of_u], rest)
+    return moved
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    if not matrix.size:
+        return np.zeros(matrix.shape[1])
+    solution: Array = np.linalg.lstsq(matrix, right, rcond=_DEPENDENT)[0]
+    return solution
+
+
+def _determined(d: Description, direction: Direction, varied: Collection[str], held: Collection[str]) -> str:
+    others = [name for name in (*d.coordinates, *d.speeds) if name in {*varied, *held} and name != direction.name]
+    because = f" together with {', '.join(others)}" if others else ""
+    subject = "the start value of" if direction.kind is Kind.START else f"the {direction.kind.value}"
+    return (
+        f"{subject} {direction.name} cannot vary: the constraints determine it{because}; vary independent start values, "
+        "and give the others in a mapping, q0={name: value}, without those that the constraints determine"
+    )

@@ -1,0 +1,292 @@
+/* kg_variations.h - derivatives of a motion along directions, KG_LANES directions at a time.
+ *
+ * To be included after the functions of a program of variations on lanes, with the macros of variations.c. The motion is
+ * known: each of its steps is taken again together with its derivative, y and dy side by side, so that the result is the
+ * derivative of the steps that were taken.
+ */
+#ifndef KG_VARIATIONS_H
+#define KG_VARIATIONS_H
+
+#include "kg_direction.h"
+#include "kg_rows.h"
+
+/* The sizes of the initial value problem of (y, dy), and the changes of inputs and contact forces. */
+#define KG_PAIR (2 * KG_N)
+#define KG_LOADS (KG_N_R + KG_N_FORCES)
+
+/* The steps of a motion, and what varies. All directions are padded to a multiple of the lanes. */
+typedef struct {
+  const kg_model *model;         /* that of the variations: directions follow its inputs and gains */
+  const kg_function *variation;  /* for one direction, where the lanes have no result */
+  const double *p;               /* parameters and gains */
+  const double *t;               /* n_steps: where the steps begin, */
+  const double *h;               /* their sizes, */
+  const double *y;               /* (n_steps, n) and the states there */
+  const unsigned char *fresh;    /* n_steps: the step does not begin with the derivative at the end of the last one */
+  const double *loads;           /* inputs and contact forces: rows of KG_LOADS values, */
+  const double *load_changes;    /* and their changes: rows of (KG_LOADS, n_directions) values */
+  const double *p_changes;       /* (n_p, n_directions) */
+  double *changes;               /* (n_steps + 1, n, n_directions): of y; the first ones are given */
+  double *dense;                 /* (n_steps, KG_DENSE_ROWS, n, n_directions): dense output of the changes, or NULL */
+  ptrdiff_t n_steps, n_directions;
+  ptrdiff_t load_step, load_row; /* rows of `loads` and `load_changes` from step to step, and from stage to stage */
+  ptrdiff_t failed;              /* the step at which the run failed */
+} kg_variations;
+
+/* The initial value problem in the meaning of kg_tableaux.h, which is instantiated for lanes. */
+typedef struct {
+  int n;
+  struct kg_directions *group;
+} kg_ode;
+typedef struct {
+  int none;
+} kg_statistics;
+#define KG_ODE_H
+
+/* The directions on the lanes. */
+typedef struct kg_directions {
+  kg_ode ode;
+  const kg_variations *run;
+  ptrdiff_t first; /* direction */
+  ptrdiff_t step;
+  int row;    /* of k, for the next derivative */
+  int status; /* KG_OK, or that of the first function that failed */
+  double low, high; /* the times between which the step is evaluated */
+  kg_direction along;
+  kg_lanes *p, *change, *k, *y, *y_new, *scratch, *dense;
+  double *same_p, *state, *loads, *work, *out;  /* what is the same in all lanes */
+  double *row_p, *row_r, *row_out, *row_work; /* one direction */
+} kg_directions;
+
+/* Places the arrays of a group in memory, or with NULL only counts: the number of doubles. */
+static size_t kg_directions_place(const kg_variations *v, double *memory, kg_directions *g) {
+  const size_t n_p = (size_t)v->model->n_prepared, work = (size_t)v->variation->work, line = 8;
+  const size_t n_r = (size_t)v->model->n_r, n_forces = KG_N_FORCES + 1;
+  const size_t lanes = n_p + n_r + KG_N_FORCES + KG_N_KEPT + (KG_ROWS + 3 + KG_DENSE_ROWS) * (size_t)KG_PAIR;
+  if (g != NULL) {
+    const size_t beyond = (size_t)memory % 64 / sizeof(double);
+    kg_lanes *next = (kg_lanes *)(void *)(memory + (beyond != 0 ? line - beyond : 0));
+    (void)memset(next, 0, lanes * sizeof *next);
+    g->p = next;
+    g->change = g->p + n_p;
+    g->along.lanes_kept = g->change + n_r + KG_N_FORCES;
+    g->k = g->along.lanes_kept + KG_N_KEPT;
+    g->y = g->k + KG_ROWS * KG_PAIR;
+    g->y_new = g->y + KG_PAIR;
+    g->scratch = g->y_new + KG_PAIR;
+    g->dense = g->scratch + KG_PAIR;
+    g->same_p = (double *)(void *)(g->dense + KG_DENSE_ROWS * KG_PAIR);
+    g->state = g->same_p + n_p;
+    g->loads = g->state + KG_N;
+    g->work = g->loads + KG_LOADS + n_forces;
+    g->out = g->work + work;
+    g->row_p = g->out + KG_PAIR;
+    g->row_r = g->row_p + n_p;
+    g->row_out = g->row_r + n_r;
+    g->row_work = g->row_out + KG_PAIR;
+  }
+  return line + KG_LANES * lanes + 2 * n_p + 2 * work + n_r + n_forces + KG_N + KG_LOADS + 2 * (size_t)KG_PAIR;
+}
+
+KG_INLINE kg_lanes kg_loaded(const double *from) {
+  kg_lanes x;
+  (void)memcpy(&x, from, sizeof x);
+  return x;
+}
+
+/* The parameters of all directions, and the constants that depend on them. */
+static void kg_directions_prepare(kg_directions *g) {
+  const kg_variations *v = g->run;
+  const int n_p = v->model->n_p, n_given = v->model->n_g; /* parameters and gains; the changes of parameters follow */
+  for (int i = 0; i < n_given; ++i) {
+    g->p[i] = KG_SPREAD(v->p[i]);
+    g->same_p[i] = v->p[i];
+  }
+  for (int i = 0; i < n_p; ++i) {
+    g->p[n_given + i] = kg_loaded(v->p_changes + i * v->n_directions + g->first);
+    g->same_p[n_given + i] = 0.0;
+  }
+  v->model->prepare(g->same_p);
+#ifdef KG_ON_LANES
+  (void)prepare(g->p);
+#endif
+  g->along.lanes_change = g->change;
+  g->along.lanes_p = g->p + n_given;
+  g->along.lanes_c = g->p + n_given + n_p;
+  g->along.at.q = g->state;
+  g->along.at.u = g->state + KG_N_Q;
+  g->along.at.s = g->state + KG_N - KG_N_S;
+  g->along.at.r = g->loads;
+  g->along.at.forces = g->loads + KG_N_R;
+}
+
+/* The inputs and contact forces of the next evaluation, and their changes. */
+static void kg_directions_load(kg_directions *g) {
+  const kg_variations *v = g->run;
+  const ptrdiff_t place = g->step * v->load_step + g->row * v->load_row;
+  const double *changes = v->load_changes + place * KG_LOADS * v->n_directions + g->first;
+  for (int i = 0; i < KG_LOADS; ++i) {
+    g->loads[i] = v->loads[place * KG_LOADS + i];
+    g->change[KG_N + i] = kg_loaded(changes + i * v->n_directions);
+  }
+}
+
+/* Evaluates the variation with the general code for one direction after the other. */
+static __attribute__((cold, noinline)) void kg_directions_redo(kg_directions *g, kg_lanes *rates) {
+  const kg_variations *v = g->run;
+  kg_scalar_point at = g->along.at;
+  at.r = g->row_r;
+  for (int lane = 0; lane < KG_LANES; ++lane) {
+    int status;
+    for (int i = 0; i < KG_N_R; ++i) {
+      g->row_r[i] = g->loads[i];
+    }
+    for (int i = KG_N_R; i < v->model->n_r; ++i) {
+      g->row_r[i] = g->change[i - KG_N_R][lane];
+    }
+    for (int i = 0; i < v->model->n_p + v->model->n_g; ++i) {
+      g->row_p[i] = g->p[i][lane];
+    }
+    v->model->prepare(g->row_p);
+    status = v->variation->evaluate(&at, g->row_p, g->row_work, g->row_out);
+    g->status = status < 0 && g->status == KG_OK ? status : g->status;
+    for (int i = 0; i < KG_PAIR; ++i) {
+      rates[i][lane] = g->row_out[i];
+    }
+  }
+}
+
+/* (y', dy') at (y, dy) in all lanes. */
+static __attribute__((noinline)) int kg_ode_evaluate(const kg_ode *ode, const kg_statistics *statistics, kg_lanes t,
+                                                     const kg_lanes *y, kg_lanes *rates) {
+  kg_directions *g = ode->group;
+  int refused = 1;
+  (void)statistics;
+  g->along.at.t = t[0] < g->low ? g->low : t[0] > g->high ? g->high : t[0];
+  if (g->run->load_step != 0 || g->run->load_row != 0) {
+    kg_directions_load(g);
+  }
+  for (int i = 0; i < KG_N; ++i) {
+    g->state[i] = y[i][0];
+    g->change[i] = y[KG_N + i];
+  }
+#ifdef KG_ON_LANES
+  g->along.lanes_out = rates + KG_N;
+  refused = kg_evaluate_directions(&g->along, g->same_p, g->work, g->out) != KG_OK;
+  for (int i = 0; i < KG_N; ++i) {
+    rates[i] = KG_SPREAD(g->out[i]);
+  }
+#endif
+  if (refused) {
+    kg_directions_redo(g, rates);
+  }
+  ++g->row;
+  return KG_OK;
+}
+
+/* z = y + factor * fresh */
+KG_INLINE void kg_add_fresh(int n, kg_lanes factor, const kg_lanes *fresh, const kg_lanes *y, kg_lanes *z) {
+  for (int i = 0; i < n; ++i) {
+    z[i] = y[i] + factor * fresh[i];
+  }
+}
+
+#undef KG_CALL
+#define KG_CALL(result, call) ((void)(result), (void)(call))
+#define KG_ERROR_BLOCK 1
+#define KG_ALL_LATE
+#undef KG_TINY
+#define KG_TINY KG_C(DBL_MIN)
+#include "kg_tableaux.h"
+
+#include "kg_dense.h"
+
+/* Keeps dense output of the changes in the step of size h. */
+static void kg_directions_keep(kg_directions *g, kg_lanes t, kg_lanes h) {
+  const kg_variations *v = g->run;
+  kg_lanes *end = g->k + KG_STAGES * KG_PAIR;
+  double *kept = v->dense + g->step * KG_DENSE_ROWS * KG_N * v->n_directions + g->first;
+#if !KG_ESTIMATES_END
+  (void)kg_ode_evaluate(&g->ode, NULL, t + h, g->y_new, end);
+#endif
+#ifdef KG_TAKE_DENSE
+  (void)KG_TAKE_DENSE(&g->ode, NULL, t, h, g->y, g->k, g->scratch);
+#endif
+  kg_dense_ends(KG_PAIR, h, g->y, g->y_new, g->k, end, g->dense);
+#ifdef KG_FILL_DENSE
+  KG_FILL_DENSE(KG_PAIR, h, g->k, g->dense);
+#endif
+  (void)t;
+  for (ptrdiff_t row = 0; row < KG_DENSE_ROWS; ++row) {
+    for (ptrdiff_t i = 0; i < KG_N; ++i) {
+      (void)memcpy(kept + (row * KG_N + i) * v->n_directions, g->dense + row * KG_PAIR + KG_N + i, sizeof(kg_lanes));
+    }
+  }
+}
+
+/* Takes one step with its derivative along the directions. */
+static void kg_directions_step(kg_directions *g) {
+  const kg_variations *v = g->run;
+  const kg_ode ode = {KG_PAIR, g}; /* with constant n, so that loops unroll */
+  const double t_old = v->t[g->step], size = v->h[g->step], t_new = t_old + size;
+  const double away = 8.0 * DBL_EPSILON, sign = size < 0.0 ? -1.0 : 1.0;
+  const double from = t_old + sign * away * fabs(t_old), to = t_new - sign * away * fabs(t_new);
+  const kg_lanes t = KG_SPREAD(t_old), h = KG_SPREAD(size);
+  const double *states = v->y + g->step * KG_N;
+  double *changes = v->changes + g->step * KG_N * v->n_directions + g->first;
+  g->low = from < to ? from : to;
+  g->high = from < to ? to : from;
+  for (int i = 0; i < KG_N; ++i) {
+    g->y[i] = KG_SPREAD(states[i]);
+    g->y[KG_N + i] = kg_loaded(changes + i * v->n_directions);
+  }
+  g->row = 0;
+  if (KG_ESTIMATES_END && v->fresh[g->step] == 0) {
+    (void)memcpy(g->k, g->k + KG_STAGES * KG_PAIR, KG_PAIR * sizeof *g->k);
+    g->row = 1;
+  } else {
+    (void)kg_ode_evaluate(&ode, NULL, t, g->y, g->k);
+  }
+  (void)KG_TAKE(&ode, NULL, t, h, g->y, g->k, g->y_new);
+  changes += KG_N * v->n_directions;
+  for (int i = 0; i < KG_N; ++i) {
+    (void)memcpy(changes + i * v->n_directions, g->y_new + KG_N + i, sizeof(kg_lanes));
+  }
+  if (v->dense != NULL) {
+    kg_directions_keep(g, t, h);
+  }
+}
+
+KG_EXPORT int kg_variations_lanes(void) { return KG_LANES; }
+
+/* The function of a model, or NULL. */
+KG_EXPORT const kg_function *kg_variations_function(const kg_model *model, const char *name) {
+  return kg_find_function(model, name);
+}
+
+/* The number of doubles in the memory of a run. */
+KG_EXPORT size_t kg_variations_memory(const kg_variations *v) { return kg_directions_place(v, NULL, NULL); }
+
+/* Computes the changes at the end of all steps. Returns KG_OK, or the negative status of the function that failed. */
+KG_EXPORT int kg_variations_run(kg_variations *v, double *memory) {
+  kg_directions group = {0}, *g = &group;
+  g->run = v;
+  g->ode.n = KG_PAIR;
+  g->ode.group = g;
+  for (g->first = 0; g->first < v->n_directions; g->first += KG_LANES) {
+    (void)kg_directions_place(v, memory, g);
+    kg_directions_prepare(g);
+    g->step = g->row = 0;
+    kg_directions_load(g);
+    for (; g->step < v->n_steps; ++g->step) {
+      kg_directions_step(g);
+      if (g->status < 0) {
+        v->failed = g->step;
+        return g->status;
+      }
+    }
+  }
+  return KG_OK;
+}
+
+#endif
