@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from kanegen.reporting.report import report as report
     from kanegen.solve import IntegrationError as IntegrationError
     from kanegen.solve import IntegrationInterrupted as IntegrationInterrupted
+    from kanegen.solve import Objective as Objective
     from kanegen.solve import Outcome as Outcome
     from kanegen.solve import Signal as Signal
     from kanegen.solve import Solution as Solution
@@ -116,6 +117,7 @@ _NAMES: Final = {
     "kanegen.solve": (
         "IntegrationError",
         "IntegrationInterrupted",
+        "Objective",
         "Outcome",
         "Signal",
         "Solution",

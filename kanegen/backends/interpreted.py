@@ -91,6 +91,14 @@ class InterpretedModel:
         """Raise `BuildError`: evaluation in batches needs a compiler."""
         raise BuildError(f"backend 'interpreted' evaluates {name} at one state only: use backend='cython' for batches")
 
+    def variations(self, name: str, method: str) -> NoReturn:
+        """Raise `BuildError`: sensitivities of motions need a compiler."""
+        raise BuildError("backend 'interpreted' has no sensitivities of motions: use backend='cython'")
+
+    def adjoint(self, method: str) -> NoReturn:
+        """Raise `BuildError`: gradients of motions need a compiler."""
+        raise BuildError("backend 'interpreted' has no gradients of motions: use backend='cython'")
+
     def many(self, function: str, method: str, quantity: str) -> None:
         """None: there is no vector unit to use. Raises `SolveError` for a method that `integrate` does not have."""
         _require_method(method)

@@ -363,6 +363,46 @@ class VariationFunction(Protocol):
         """Fill the changes of a plan; returns the status and, if it is negative, the step that failed."""
 
 
+class AdjointPlan(NamedTuple):
+    """The steps of a motion and the weights that are pulled back, by the names in ``kg_adjoints``.
+
+    ``t``, ``h`` (m,), ``y`` (m, n): the steps and the states at their starts. ``loads`` (..., n_r + n_rows), with
+    ``load_step`` and ``load_row`` rows from step to step and from stage to stage; ``of_loads``: their gradient, of the
+    same shape, and ``of_p`` (n_p,), to which are added. ``added`` (m + 1, n) or None: weights of the states. ``weights``
+    (n,): those at the end, which become those at the start. ``running``: the weight of the running cost; ``n_inputs``:
+    the inputs among the loads. ``p``: parameters and gains.
+    """
+
+    t: Array
+    h: Array
+    y: Array
+    loads: Array
+    of_loads: Array
+    added: Array | None
+    weights: Array
+    of_p: Array
+    running: float
+    n_inputs: int
+    load_step: int
+    load_row: int
+    p: Array
+
+
+class AdjointResult(NamedTuple):
+    """The status, the step that failed if it is negative, and the integral of the running cost."""
+
+    status: int
+    failed: int
+    cost: float
+
+
+class AdjointFunction(Protocol):
+    """The discrete adjoint of the steps of a method."""
+
+    def run(self, module: Evaluator, names: tuple[str, str], plan: AdjointPlan) -> AdjointResult:
+        """Pull weights back with the functions of these names, of rates and of their gradient."""
+
+
 class Build(Protocol):
     """The result of a back end.
 
@@ -391,6 +431,9 @@ class Build(Protocol):
 
     def variations(self, name: str, method: str) -> VariationFunction:
         """The derivatives of motions by a function of variations, compiled on first use. Raises `BuildError`."""
+
+    def adjoint(self, method: str) -> AdjointFunction:
+        """The discrete adjoint of a method, compiled on first use. Raises `BuildError`."""
 
 
 class Backend(Protocol):

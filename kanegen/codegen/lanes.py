@@ -30,13 +30,16 @@ from kanegen.resources import template_folder
 FOLDER: Final = "batch"
 """The folder of the templates."""
 
+SENSITIVITIES: Final = "sensitivities"
+"""The folder of those of the sensitivities of motions."""
+
 BATCH_FILE: Final = "batch.c"
 MANY_FILE: Final = "many.c"
 VARIATIONS_FILE: Final = "variations.c"
 DIRECTIONS_FILE: Final = "directions.c"
 VARIATIONS_HEADER: Final = "kg_variations.h"
-VARIATION_HEADERS: Final = (VARIATIONS_HEADER, "kg_direction.h", "kg_rows.h", "kg_lanes.h", "kg_lane_types.h")
-MANY_HEADERS: Final = ("kg_many.h", "kg_motions.h", "kg_group.h", "kg_powers.h", "kg_rows.h", "kg_lanes.h", "kg_lane_types.h")
+LANE_HEADERS: Final = ("kg_rows.h", "kg_lanes.h", "kg_lane_types.h")
+MANY_HEADERS: Final = ("kg_many.h", "kg_motions.h", "kg_group.h", "kg_powers.h", *LANE_HEADERS)
 
 _SCHEDULED_LINES: Final = 500
 """Most lines of a function whose instructions GCC orders before it assigns registers.
@@ -101,7 +104,7 @@ def batch_sources(sources: Sources, name: str) -> dict[str, str]:
         prepares=bool(needed),
         **_shared(sources, program, functions),
     )
-    return _with_headers(sources, {BATCH_FILE: main, **_headers("kg_batch.h", "kg_rows.h", "kg_lanes.h", "kg_lane_types.h")})
+    return _with_headers(sources, {BATCH_FILE: main, **_headers("kg_batch.h", *LANE_HEADERS)})
 
 
 def many_sources(sources: Sources, name: str, method: str, quantity: str = "") -> dict[str, str] | None:
@@ -157,14 +160,18 @@ def variation_sources(sources: Sources, name: str, method: str) -> dict[str, str
         "N_FORCES": n_forces,
         "N_KEPT": len(function.code.kept),
     }
-    main = render(f"{FOLDER}/variations.c.jinja", method=METHODS[method], sizes=sizes, prepares=on_lanes, **shared)
+    main = render(f"{SENSITIVITIES}/variations.c.jinja", method=METHODS[method], sizes=sizes, prepares=on_lanes, **shared)
     files = {VARIATIONS_FILE: main}
     if on_lanes:
         varying = Varying(sizes["N_R"], len(symbols.gains) - n_p, program.prepare)
         (entry,) = entries(program, [function], partial(DirectionWriter, varying=varying, n_y=n_y))
-        files[DIRECTIONS_FILE] = render(f"{FOLDER}/directions.c.jinja", name=name, entry=entry, **shared)
+        files[DIRECTIONS_FILE] = render(f"{SENSITIVITIES}/directions.c.jinja", name=name, entry=entry, **shared)
     tableau = {"kg_tableaux.h": runtime_headers((method,))["kg_tableaux.h"]}
-    return _with_headers(sources, {**files, **_headers(*VARIATION_HEADERS), **tableau})
+    headers = {
+        **_headers(*LANE_HEADERS),
+        **{name: _text(f"{SENSITIVITIES}/{name}") for name in (VARIATIONS_HEADER, "kg_direction.h")},
+    }
+    return _with_headers(sources, {**files, **headers, **tableau})
 
 
 def _program(sources: Sources) -> LoweredProgram:
@@ -213,7 +220,11 @@ def _shared(sources: Sources, program: LoweredProgram, functions: Sequence[Entry
 
 
 def _headers(*names: str) -> dict[str, str]:
-    return {name: (template_folder() / FOLDER / name).read_text(encoding="utf-8") for name in names}
+    return {name: _text(f"{FOLDER}/{name}") for name in names}
+
+
+def _text(path: str) -> str:
+    return (template_folder() / path).read_text(encoding="utf-8")
 
 
 def _with_headers(sources: Sources, files: dict[str, str]) -> dict[str, str]:

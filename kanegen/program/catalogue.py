@@ -8,7 +8,7 @@ functions all read this table. What builds a function, if it is not the property
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -21,6 +21,12 @@ VARIATION: Final = "variation"
 
 ADJOINT: Final = "adjoint"
 """The gradient of the weighted sum of y' with respect to (y, r, p)."""
+
+RATES: Final = "rates"
+"""y', then a running cost."""
+
+TERMS: Final = "terms"
+"""Values of expressions, then their derivatives with respect to (y, r, forces, p, t)."""
 
 EVENT_CHANGES: Final = "event_changes"
 """The changes of the guards of events, and of the states after each of them, along a direction of (y, r, p, t)."""
@@ -37,9 +43,28 @@ CLOSED: Final = ":laws"
 VARIATIONS: Final = (VARIATION, ADJOINT, EVENT_CHANGES, RESIDUAL_CHANGES)
 """The functions of the sensitivities of motions; they are in programs of their own, with further arguments."""
 
+class OfExpressions(str):
+    """The name of a function of expressions in the symbols of a model; its text identifies them.
+
+    ``kind``: `ADJOINT`, `RATES` or `TERMS`. ``closed``: with the feedback laws of the inputs.
+    """
+
+    kind: str
+    closed: bool
+    expressions: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, kind: str, closed: bool, expressions: Iterable[Any], identity: str) -> OfExpressions:
+        """The name of a function of ``expressions``, which ``identity`` tells from others."""
+        name = cls(f"{kind}{CLOSED * closed}:{identity}")
+        name.kind, name.closed, name.expressions = kind, closed, tuple(expressions)
+        return name
+
+
 def is_variation(name: str) -> bool:
     """Whether a function is in a program of variations."""
-    return name.removesuffix(CLOSED) in VARIATIONS or name.startswith(CHANGE_OF)
+    known = name.removesuffix(CLOSED) in VARIATIONS or name.startswith(CHANGE_OF)
+    return known or isinstance(name, OfExpressions)
 
 
 MOMENTUM_FORMS: Final = tuple(form.name for form in FORMS.values() if form.momenta)

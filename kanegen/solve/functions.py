@@ -52,6 +52,7 @@ class CompiledFunctions:
 
     ``parameters`` (n_p,) in the order of the description, NaN where a value is missing; ``gains`` (n_g,); ``initial``
     completes states that are given by name.
+    ``derived``: functions of further programs of the model, which others keep here.
     Each compiled function has its own work space and is called under the global interpreter lock, so that threads can
     share it.
     """
@@ -72,6 +73,7 @@ class CompiledFunctions:
         self._read: dict[tuple[str, ...], tuple[frozenset[int], frozenset[int]]] = {}
         self._beside: dict[tuple[str, ...], Array] = {}
         self._functions: dict[str, Any] = {}
+        self.derived: dict[Any, Any] = {}
         self._parts: dict[tuple[str, ...], CompiledFunctions] = {}
         self._unset = frozenset(np.flatnonzero(np.isnan(parameters)).tolist())
         defaults = [np.nan if slot.default is None else slot.default for slot in description.input_slots]

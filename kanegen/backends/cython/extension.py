@@ -23,7 +23,16 @@ from kanegen.backends.cython.toolchain import CompilerOptions, link
 from kanegen.backends.cython.wrapper import MODULE, MODULE_FILE, wrapper_file
 from kanegen.backends.garbage import without_collections
 from kanegen.backends.parts import remember, request_of
-from kanegen.backends.protocol import BatchFunction, DeriveMore, Evaluator, Generated, ManyFunction, Request, VariationFunction
+from kanegen.backends.protocol import (
+    AdjointFunction,
+    BatchFunction,
+    DeriveMore,
+    Evaluator,
+    Generated,
+    ManyFunction,
+    Request,
+    VariationFunction,
+)
 from kanegen.codegen.description import DESCRIPTION_FILE, Description
 from kanegen.codegen.sources import (
     Sources,
@@ -123,6 +132,12 @@ class Extension:
 
         part = self.more((name,))
         return variation_function(part.path, part.sources, part.module, self.options, (name, method))
+
+    def adjoint(self, method: str) -> AdjointFunction:
+        """The discrete adjoint of a method, compiled on first use. Raises `BuildError`."""
+        from kanegen.backends.cython.adjoints import adjoint_function
+
+        return adjoint_function(self.options, method)
 
 
 def c_sources(generated: Generated, digest: str) -> Sources:

@@ -21,7 +21,17 @@ from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.errors import BuildError
 from kanegen.graph import Node, Tangent, gradient, reachable, substitute
 from kanegen.program.builder import Fragment, Functions, contain_accelerations
-from kanegen.program.catalogue import ADJOINT, CHANGE_OF, CLOSED, EVENT_CHANGES, RESIDUAL_CHANGES, VARIATION
+from kanegen.program.catalogue import (
+    ADJOINT,
+    CHANGE_OF,
+    CLOSED,
+    EVENT_CHANGES,
+    RATES,
+    RESIDUAL_CHANGES,
+    TERMS,
+    VARIATION,
+    OfExpressions,
+)
 from kanegen.program.functions.contacts import reset_rows
 from kanegen.program.functions.right_sides import RIGHT_SIDES, bordered_columns, bordered_solutions
 from kanegen.program.records import Call, Invoke, Symbols
@@ -29,6 +39,7 @@ from kanegen.program.records import Call, Invoke, Symbols
 _SUMMARIES: Final = {
     VARIATION: "y' = (q', u', s'), then its change along a direction of (y, r, forces, p)",
     EVENT_CHANGES: "changes of the guards of events, then of the states after each event, along a direction",
+    RATES: "y' = (q', u', s')",
     RESIDUAL_CHANGES: "changes of the residuals of the constraints along a direction",
     ADJOINT: "gradient of the weighted sum of y' = (q', u', s') with respect to (y, r, forces, p)",
 }
@@ -44,6 +55,9 @@ def variational_symbols(symbols: Symbols) -> Symbols:
 
 def add_variation(f: Functions, name: str) -> None:
     """Add one of the functions `VARIATION` and `ADJOINT`, or its variant with feedback laws. Raises `BuildError`."""
+    if isinstance(name, OfExpressions):
+        _add_of_expressions(f, name)
+        return
     kind, closed = name.removesuffix(CLOSED), name.endswith(CLOSED)
     builder = _Variations(f, closed)
     if kind.startswith(CHANGE_OF):
@@ -66,6 +80,21 @@ def add_variation(f: Functions, name: str) -> None:
         general if needs_general and builder.is_straight else None,
     )
     f.add(name, fragment, _SUMMARIES[kind])
+
+
+def _add_of_expressions(f: Functions, name: OfExpressions) -> None:
+    builder = _Variations(f, name.closed)
+    values = f.equations.system.settled([f.equations.system.lower(x) for x in name.expressions])
+    if name.kind == TERMS:
+        f.add(name, builder.terms(values), "values, then their derivatives with respect to (y, r, forces, p, t)")
+        return
+    if not builder.is_straight:
+        raise BuildError(
+            f"form={f.form!r} solves for the accelerations with pivots, and gradients of motions are not available: "
+            'build with form="range_space" or "articulated", or use forward sensitivities'
+        )
+    make = {ADJOINT: builder.adjoint, RATES: builder.rates}[name.kind]
+    f.add(name, make(f.fragment(), values), f"{_SUMMARIES[name.kind]}, with the running cost")
 
 
 class _Variations:
@@ -135,11 +164,35 @@ class _Variations:
         tangent = Tangent(self.f.graph, self.directions)
         return s.output([*rates, *(tangent(rate) for rate in rates)], (2, len(rates)), "y', then its change")
 
-    def adjoint(self, s: Fragment) -> Fragment:
-        """Accumulate the gradient through the operations of the right-hand side."""
-        rates = self._rates(self._udot(s))
-        slopes = gradient(rates, self.change_of_y, self._arguments)
+    def adjoint(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
+        """Accumulate the gradient through the operations of the right-hand side, and of ``running`` costs.
+
+        The weight of a running cost takes the place of the first change of the inputs and contact forces, or of t.
+        """
+        rates = [*self._rates(udot := self._udot(s)), *self._running(udot, running)]
+        weights = [*self.change_of_y, *[self._after_y] * len(running)]
+        slopes = gradient(rates, weights, self._arguments)
         return s.output(slopes, title="gradient with respect to y, r, forces and p")
+
+    def rates(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
+        """Compute y', and running costs."""
+        return s.output([*self._rates(udot := self._udot(s)), *self._running(udot, running)])
+
+    def terms(self, values: Sequence[Node]) -> Fragment:
+        """Compute values, and the rows of their derivatives."""
+        s, values = self.f.fragment(), self._bound(values)
+        if contain_accelerations(values):
+            values = substitute(values, dict(zip(self.system.udot, self._udot(s), strict=True)))
+        inputs = (*self._arguments, self.system.t)
+        rows = [gradient([value], [self.f.graph.one], inputs) for value in values]
+        return s.output([*values, *(x for row in rows for x in row)])
+
+    def _running(self, udot: Sequence[Node], running: Sequence[Node]) -> list[Node]:
+        return substitute(self._bound(running), dict(zip(self.system.udot, udot, strict=True)))
+
+    @property
+    def _after_y(self) -> Node:
+        return self.f.graph.input("r", len(self.system.r) + len(self.y))
 
     def _udot(self, s: Fragment) -> Sequence[Node]:
         return RIGHT_SIDES[self.f.form](self.f, s, self.f.stabilizable)

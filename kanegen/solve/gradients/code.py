@@ -15,7 +15,7 @@ from kanegen.codegen.methods.table import IMPLICIT
 from kanegen.codes import Status
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
-from kanegen.program.catalogue import ADJOINT, CLOSED, VARIATION
+from kanegen.program.catalogue import CLOSED, VARIATION
 from kanegen.solve.gradients.tape import Part
 from kanegen.solve.run.problem import Problem
 
@@ -33,7 +33,8 @@ class VariationCode:
         self.n_y = len(d.coordinates) + len(d.speeds) + len(d.states)
         self.n_loads = len(d.inputs) + len(d.contacts.rows)
         self.given = np.concatenate([self.functions.parameters, np.asarray(self.functions.prepared.gains)])
-        self._end = CLOSED if problem.inputs.laws is not None else ""
+        self.is_closed = problem.inputs.laws is not None
+        self._end = CLOSED * self.is_closed
 
     @cached_property
     def _variation(self) -> Any:
@@ -43,11 +44,6 @@ class VariationCode:
     def lanes(self) -> int:
         """Directions that are computed at a time."""
         return int(self._variation.lanes)
-
-    @property
-    def adjoint_name(self) -> str:
-        """The function of the gradient of a weighted sum of rates."""
-        return ADJOINT + self._end
 
     def at(self, t: float, y: Array) -> Point:
         """A state with its inputs."""
@@ -63,18 +59,35 @@ class VariationCode:
         self, name: str, at: Point, dy: Array, dr: Array | None = None, dp: Array | None = None, dt: float = 0.0
     ) -> Array:
         """The change of a function of variations at a state along one direction, (n,)."""
-        d = self.functions.description
-        name += self._end
-        part = self.functions.extension.more((name,))
-        changes = np.zeros(len(d.parameters)) if dp is None else dp
-        prepared = part.module.Prepared(self.functions.parameters, np.append(self.given[len(changes) :], changes))
-        function = part.module.Function(name, prepared)
-        own = np.zeros(len(d.inputs)) if at.r is None else np.asarray(at.r)
         loads = np.zeros(self.n_loads)
-        loads[: len(d.inputs)] = 0.0 if dr is None else dr
-        r = np.concatenate([own, dy, loads, [dt]])
-        value: Array = np.asarray(function.value(at.t, at.q, at.u, r, at.s if d.states else None))
-        return value
+        loads[: len(self.functions.description.inputs)] = 0.0 if dr is None else dr
+        return self.value(name + self._end, at, direction=np.concatenate([dy, loads, [dt]]), dp=dp)
+
+    def value(
+        self,
+        name: str,
+        at: Point,
+        names: tuple[str, ...] = (),
+        direction: Array | None = None,
+        dp: Array | None = None,
+    ) -> Array:
+        """A function of variations at a state, (n,). ``names``: the functions of its program, if there are others."""
+        d = self.functions.description
+        function = self._function(name, names or (name,), np.zeros(len(d.parameters)) if dp is None else dp)
+        own = np.zeros(len(d.inputs)) if at.r is None else np.asarray(at.r)
+        behind = np.zeros(self.n_y + self.n_loads + 1) if direction is None else direction
+        value = function.value(at.t, at.q, at.u, np.concatenate([own, behind]), at.s if d.states else None)
+        return np.asarray(value, dtype=np.float64)
+
+    def _function(self, name: str, names: tuple[str, ...], dp: Array) -> Any:
+        """A function of the module for changes ``dp`` of the parameters; those of unit changes are kept."""
+        known = self.functions.derived
+        key = names, name, dp.tobytes()
+        if key not in known:
+            module = self.functions.extension.more(names).module
+            prepared = module.Prepared(self.functions.parameters, np.append(self.given[len(dp) :], dp))
+            known[key] = module.Function(str(name), prepared)
+        return known[key]
 
     # -- along steps ------------------------------------------------------------------------------------------
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from kanegen.errors import SolveError
+from kanegen.arrays import Array
+from kanegen.errors import SolveError, brief
 from kanegen.program.catalogue import RESIDUAL_CHANGES
 from kanegen.run_options import RunOptions
 from kanegen.solve.consistent import RunStart
+from kanegen.solve.gradients.adjoint import ObjectiveCode, gradient_by_name, pull_back
 from kanegen.solve.gradients.code import VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, read_directions
 from kanegen.solve.gradients.forward import Sensitivities
+from kanegen.solve.gradients.objective import Objective
 from kanegen.solve.gradients.starts import start_changes
 from kanegen.solve.gradients.tape import Tape, read_tape
 from kanegen.solve.run.problem import Problem
-from kanegen.solve.solution import Dense, EventRecord, Solution
+from kanegen.solve.solution import Dense, EventRecord, Outcome, Solution
 
 
 def tape_of(problem: Problem, steps: Dense, solution: Solution, rtol: Any) -> Tape:
@@ -51,11 +55,58 @@ def sensitivities_of(
     code = VariationCode(problem, options["method"])
     require_constant(problem, directions)
     changes = changes_of_start(code, start, held, directions)
-    steps = solution.dense
-    if steps is None:
-        raise SolveError("sensitivities need the dense output of the run: leave out dense_output=False")
-    tape = tape_of(problem, steps, solution, options["rtol"])
+    tape = tape_of(problem, dense_of(solution), solution, options["rtol"])
     return Sensitivities(code, tape, directions, changes, solution)
+
+
+@dataclass(frozen=True, eq=False)
+class GradientRun:
+    """A gradient that is computed after a run, with steps that end at ``stops``."""
+
+    code: VariationCode
+    objective: Objective
+    directions: tuple[Direction, ...]
+    start: RunStart
+    rtol: Any
+
+    @property
+    def stops(self) -> Array | None:
+        """The times of the samples, (n,)."""
+        samples = self.objective.samples
+        return np.array([t for t, _ in samples]) if samples else None
+
+    def result(self, solution: Solution, held: Collection[str]) -> tuple[float, dict[str, float]]:
+        """The value and the gradient by name; ``held``: names of start values that do not move."""
+        tape = tape_of(self.code.problem, dense_of(solution), solution, self.rtol)
+        is_terminal = solution.status is Outcome.TERMINAL_EVENT
+        value, *parts = pull_back(ObjectiveCode(self.code, self.objective), tape, is_terminal)
+        start = changes_of_start(self.code, self.start, held, self.directions)
+        return value, gradient_by_name(self.directions, start, *parts)
+
+
+def gradient_run(
+    problem: Problem, start: RunStart, objective: Any, names: Any, options: RunOptions, model: Any
+) -> GradientRun:
+    """The gradient of an objective of a run that is still to come. Raises `SolveError`."""
+    if not isinstance(objective, Objective):
+        raise SolveError(f"objective is {brief(objective)}; expected a kanegen.Objective")
+    if model is None:
+        raise SolveError(
+            "the solver was unpickled, and a pickle does not contain the model, in whose symbols objectives are given: "
+            "build the solver in this process"
+        )
+    objective.require_known(model)
+    directions = read_directions(problem.functions.description, names, "with_respect_to")
+    code = VariationCode(problem, options["method"])
+    require_constant(problem, directions)
+    return GradientRun(code, objective, directions, start, options["rtol"])
+
+
+def dense_of(solution: Solution) -> Dense:
+    """The dense output of a run. Raises `SolveError` for a run without it."""
+    if solution.dense is None:
+        raise SolveError("derivatives of motions need the dense output of the run: leave out dense_output=False")
+    return solution.dense
 
 
 def require_constant(problem: Problem, directions: tuple[Direction, ...]) -> None:

@@ -57,8 +57,9 @@ def read_tape(
     times = np.array(list(groups))
     cuts = np.searchsorted(sign * steps.t_old, sign * times, side="left").tolist()
     states = np.ascontiguousarray(steps.coefficients[:, 0, :])
+    n_steps = int(np.count_nonzero(steps.t_old != last[0]))  # a jump at the end has dense output, but no step
     parts = []
-    for k, (first, end) in enumerate(zip([0, *cuts], [*cuts, steps.t_old.size], strict=True)):
+    for k, (first, end) in enumerate(zip([0, *cuts], [*cuts, n_steps], strict=True)):
         final = last if k == len(cuts) else (float(times[k]), _before(list(groups.values())[k][0], n_q, n_u))
         parts.append(_part(steps, states, first, end, final, instants))
     return Tape(tuple(parts), tuple(tuple(group) for group in groups.values()))

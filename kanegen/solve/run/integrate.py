@@ -22,7 +22,8 @@ from kanegen.solve.consistent import (
 from kanegen.solve.contacts import start_modes
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.feedback.closed_loop import other_inputs
-from kanegen.solve.gradients.runs import sensitivities_of
+from kanegen.solve.gradients.objective import Objective
+from kanegen.solve.gradients.runs import gradient_run, sensitivities_of
 from kanegen.solve.inverse import InverseDynamics, inverse_dynamics
 from kanegen.solve.run.options import read_options, span_of
 from kanegen.solve.run.preparation import Preparation
@@ -33,11 +34,17 @@ from kanegen.solve.values import number
 
 
 def integrate(
-    problem: Problem, start: RunStart, t1: float, options: RunOptions, held: Collection[str] = ()
+    problem: Problem,
+    start: RunStart,
+    t1: float,
+    options: RunOptions,
+    held: Collection[str] = (),
+    stops: Array | None = None,
 ) -> Solution:
     """Integrate; see :meth:`kanegen.Solver.integrate`, whose arguments these are.
 
-    ``held``: names of the start values that the user gave, which sensitivities do not move.
+    ``held``: names of the start values that the user gave, which sensitivities do not move. ``stops``: further times at
+    which steps end.
     """
     events = detected_events(problem, start, t1, options)
     check_start(problem, start)
@@ -59,7 +66,7 @@ def integrate(
             modes=start_modes(module, options["modes"]),
             projection=problem.projected,
             control=problem.controls,
-            instants=problem.inputs.changes.instants((t0, t1), options["rtol"]),
+            instants=_instants(problem, t0, t1, options["rtol"], stops),
         )
     if problem.momenta is not None:
         problem.momenta.to_speeds(result)
@@ -69,6 +76,14 @@ def integrate(
     if options["sensitivities"] is not None:
         fields.sensitivities = sensitivities_of(problem, start, held, options["sensitivities"], options, solution)
     return solution
+
+
+def _instants(problem: Problem, t0: float, t1: float, rtol: Any, stops: Array | None) -> Array | None:
+    """The ascending times at which steps end, because inputs change there or ``stops`` are asked for."""
+    of_inputs = problem.inputs.changes.instants((t0, t1), rtol)
+    if stops is None:
+        return of_inputs
+    return np.unique(np.concatenate([stops, np.ravel(of_inputs if of_inputs is not None else [])]))
 
 
 def _progress(name: str, t0: float, t1: float, progress: Any) -> AbstractContextManager[Any]:
@@ -130,16 +145,74 @@ class Integrable(Evaluation):
         IntegrationInterrupted
             A `KeyboardInterrupt` with the same ``solution``; a `KeyboardInterrupt` before the run has begun has none.
         """
-        runs = self._runs
-        complete = read_options(runs.with_tolerances(options))
-        t0, t1 = span_of(t_span, runs.start_time)
-        tolerance = complete["start_tolerance"]
-        r = runs.read_once(complete, r)
-        held = named_values(self.description, q0, u0)
-        q0, u0, s0 = start_state(self._functions, self.initial, t0, (q0, u0, s0), r, tolerance)
-        start = RunStart(t0, q0, u0, s0, tolerance)
-        problem = runs.toward(t0, t1).having().problem(complete, start, r)
+        complete = read_options(self._runs.with_tolerances(options))
+        problem, start, t1 = self._prepared_run(t_span, (q0, u0, s0), r, complete)
+        held = () if complete["sensitivities"] is None else named_values(self.description, q0, u0)
         return integrate(problem, start, t1, complete, held)
+
+    def _prepared_run(
+        self, t_span: Any, given: tuple[Any, Any, Any], r: Any, options: RunOptions
+    ) -> tuple[Problem, RunStart, float]:
+        """The problem of a run, its start and its end."""
+        runs = self._runs
+        t0, t1 = span_of(t_span, runs.start_time)
+        tolerance = options["start_tolerance"]
+        r = runs.read_once(options, r)
+        q0, u0, s0 = start_state(self._functions, self.initial, t0, given, r, tolerance)
+        start = RunStart(t0, q0, u0, s0, tolerance)
+        return runs.toward(t0, t1).having().problem(options, start, r), start, t1
+
+    @takes(RunOptions)
+    def value_and_gradient(
+        self,
+        objective: Objective,
+        t_span: tuple[float, float] | float,
+        q0: Any = None,
+        u0: Any = None,
+        r: Any = None,
+        *,
+        with_respect_to: Any,
+        s0: Any = None,
+        **options: Unpack[RunOptions],
+    ) -> tuple[float, dict[str, float]]:
+        """Integrate a motion, and compute a function of it with its gradient, whatever the number of parameters.
+
+        The gradient is that of the steps that were taken (discrete adjoint), through events with resets and terminal
+        events, whose times move. It takes about as long as three to five motions.
+
+        Parameters
+        ----------
+        objective
+            See :class:`kanegen.Objective`.
+        with_respect_to
+            Names or symbols of parameters, of coordinates, speeds and states, which stand for their start values, and
+            of inputs that are constant in the run.
+        t_span, q0, u0, r, s0
+            As for :meth:`integrate`. A start that constraints complete moves with what varies; values that a mapping
+            gives by name do not.
+        **options
+            See :class:`kanegen.run_options.RunOptions`.
+
+        Returns
+        -------
+        value : float
+            The objective.
+        gradient : dict
+            Its derivatives by name.
+
+        Raises
+        ------
+        SolveError
+            For unknown names and symbols, samples outside the motion, and motions without a derivative: the message
+            names the event and its time, or the feature of the model.
+        IntegrationError
+            As :meth:`integrate`.
+        """
+        complete = read_options(self._runs.with_tolerances(options))
+        problem, start, t1 = self._prepared_run(t_span, (q0, u0, s0), r, complete)
+        held = named_values(self.description, q0, u0)
+        run = gradient_run(problem, start, objective, with_respect_to, complete, self.model)
+        return run.result(integrate(problem, start, t1, complete, stops=run.stops), held)
 
     @cached_property
     def _runs(self) -> Preparation:

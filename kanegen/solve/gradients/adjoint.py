@@ -1,0 +1,177 @@
+"""The gradient of a function of a motion, by the discrete adjoint of the steps that were taken.
+
+The derivative of an objective with respect to the state at the end is pulled back from step to step, and through the
+events between them, to the start (Griewank and Walther 2008, chapter 3; Hager 2000). The time that this takes does not
+depend on the number of parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.backends.protocol import AdjointPlan
+from kanegen.codes import Status
+from kanegen.errors import SolveError
+from kanegen.program.catalogue import ADJOINT, RATES, TERMS, OfExpressions
+from kanegen.solve.gradients.code import VariationCode
+from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
+from kanegen.solve.gradients.events import event_derivative
+from kanegen.solve.gradients.objective import Objective
+from kanegen.solve.gradients.tape import Part, Tape
+
+_SAME_TIME: Final = 1e-12
+"""Times that differ by a smaller fraction of the span are the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The expressions of an objective at one state: ``values`` (k,), and ``slopes`` (k, n) in (y, r, p, t)."""
+
+    values: Array
+    slopes: Array
+
+
+class ObjectiveCode:
+    """The compiled functions of an objective for the motions of ``code``."""
+
+    def __init__(self, code: VariationCode, objective: Objective) -> None:
+        self.code, self.objective = code, objective
+        running = () if objective.running is None else (objective.running,)
+        identity = objective.identity(*running) if running else "motion"
+        self.names = tuple(OfExpressions.of(kind, code.is_closed, running, identity) for kind in (RATES, ADJOINT))
+        expressions = objective.expressions
+        self.terms_name = OfExpressions.of(TERMS, code.is_closed, expressions, objective.identity(*expressions))
+
+    def terms(self, t: float, y: Array) -> Terms:
+        """The expressions at a state."""
+        code, d = self.code, self.code.functions.description
+        values = code.value(self.terms_name, code.at(t, y))
+        k, n_y, n_r = len(self.objective.expressions), code.n_y, len(d.inputs)
+        slopes = values[k:].reshape(k, -1)
+        without_forces = np.delete(slopes, np.s_[n_y + n_r : n_y + code.n_loads], axis=1)
+        return Terms(values[:k], without_forces)
+
+    def running(self, t: float, y: Array) -> float:
+        """The running cost at a state, per second."""
+        if self.objective.running is None:
+            return 0.0
+        return float(self.code.value(self.names[0], self.code.at(t, y), self.names)[-1])
+
+
+@dataclass(eq=False)
+class _Pulled:
+    """What was pulled back so far: weights of the state, the gradient in (r, p), and the value of the objective."""
+
+    weights: Array
+    of_r: Array
+    of_p: Array
+    value: float = 0.0
+
+
+def pull_back(functions: ObjectiveCode, tape: Tape, is_terminal: bool) -> tuple[float, Array, Array, Array]:
+    """The value, and the gradient with respect to the start (n_y,), constant inputs (n_r,) and parameters (n_p,).
+
+    ``is_terminal``: whether the last event ended the run. Raises `SolveError` where the motion has no derivative.
+    """
+    code, objective = functions.code, functions.objective
+    d, (t_end, y_end) = code.functions.description, tape.parts[-1].end
+    at_end = functions.terms(t_end, y_end)
+    n_y, n_r = code.n_y, len(d.inputs)
+    own = at_end.slopes[0]
+    pulled = _Pulled(own[:n_y].copy(), own[n_y : n_y + n_r].copy(), own[n_y + n_r : -1].copy(), float(at_end.values[0]))
+    rate_at_end = own[-1] + own[:n_y] @ code.rate(t_end, y_end) if is_terminal else 0.0
+    samples = _placed(objective, tape)
+    for k in reversed(range(len(tape.parts))):
+        _pull_part(functions, tape.parts[k], samples.get(k, {}), pulled)
+        if k:
+            ended = is_terminal and k == len(tape.parts) - 1
+            _pull_events(functions, tape, k - 1, pulled, rate_at_end if ended else 0.0, ended)
+    return pulled.value, pulled.weights, pulled.of_r, pulled.of_p
+
+
+def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Sequence[int]], pulled: _Pulled) -> None:
+    """Pull through the steps of a part, and add its samples: for each state of the part the numbers of samples there."""
+    code, d = functions.code, functions.code.functions.description
+    n_r, added = len(d.inputs), None
+    if samples:
+        states = np.vstack([part.y, part.end[1]])
+        times = np.append(part.t, part.end[0])
+        added = np.zeros((len(states), code.n_y))
+        for place, numbers in samples.items():
+            terms = functions.terms(float(times[place]), states[place])
+            slopes = terms.slopes[[1 + i for i in numbers]].sum(axis=0)
+            added[place] = slopes[: code.n_y]
+            pulled.of_r += slopes[code.n_y : code.n_y + n_r]
+            pulled.of_p += slopes[code.n_y + n_r : -1]
+            pulled.value += float(terms.values[[1 + i for i in numbers]].sum())
+    loads, step, row = code.loads(part)
+    of_loads = np.zeros_like(loads)
+    plan = AdjointPlan(
+        part.t, part.h, part.y, loads, of_loads, added, pulled.weights, pulled.of_p,
+        float(functions.objective.running is not None), n_r, step, row, code.given,
+    )  # fmt: skip
+    build = code.functions.extension
+    result = build.adjoint(code.method).run(build.more(functions.names).module, functions.names, plan)
+    if result.status < 0:
+        raise SolveError(
+            "the gradient of the motion cannot be computed in the step from "
+            f"t = {float(part.t[result.failed])!r} s: {Status(result.status).message}"
+        )
+    pulled.value += result.cost
+    pulled.of_r += of_loads[:, :n_r].sum(axis=0)
+    if added is not None:
+        pulled.weights += added[0]
+
+
+def _pull_events(
+    functions: ObjectiveCode, tape: Tape, k: int, pulled: _Pulled, rate_at_end: float, is_last: bool
+) -> None:
+    """Pull through the events after part ``k``; the rate of the objective with the time of the end is given."""
+    code, part = functions.code, tape.parts[k]
+    n_y, n_r = code.n_y, len(pulled.of_r)
+    for number, event in reversed(list(enumerate(tape.events[k]))):
+        derivative = event_derivative(code, event, float(part.h[-1]) if part.h.size else 1.0)
+        before = np.concatenate([event.q, event.u_before, event.s_before])
+        after = np.concatenate([event.q, event.u_after, event.s_after])
+        last = is_last and number == len(tape.events[k]) - 1
+        rate = functions.running(event.t, before) - (0.0 if last else functions.running(event.t, after))
+        total = derivative.states.T @ pulled.weights + derivative.times * (rate + (rate_at_end if last else 0.0))
+        pulled.weights = total[:n_y]
+        pulled.of_r += total[n_y : n_y + n_r]
+        pulled.of_p += total[n_y + n_r :]
+
+
+def _placed(objective: Objective, tape: Tape) -> dict[int, dict[int, list[int]]]:
+    """For each part, the numbers of the samples at its states. Raises `SolveError` for times without a state."""
+    start, end = tape.span
+    places: dict[int, dict[int, list[int]]] = {}
+    for number, (t, _) in enumerate(objective.samples):
+        found = None
+        for k in reversed(range(len(tape.parts))):
+            times = np.append(tape.parts[k].t, tape.parts[k].end[0])
+            i = int(np.argmin(np.abs(times - t)))
+            if abs(times[i] - t) <= _SAME_TIME * max(abs(end - start), abs(t)):
+                found = k, i
+                break
+        if found is None:
+            raise SolveError(
+                f"the sample at t = {t!r} s is not at a state of the motion from t = {start!r} to {end!r} s: samples are "
+                "inside the span, before a terminal event, and at multiples of the step of methods with a fixed step"
+            )
+        places.setdefault(found[0], {}).setdefault(found[1], []).append(number)
+    return places
+
+
+def gradient_by_name(
+    directions: Sequence[Direction], start: Array, weights: Array, of_r: Array, of_p: Array
+) -> dict[str, float]:
+    """The gradient by name; ``start`` (n_y, k): the changes of the start along the directions."""
+    total = weights @ start
+    total = total + of_r @ unit_columns(directions, Kind.INPUT, len(of_r))
+    total = total + of_p @ unit_columns(directions, Kind.PARAMETER, len(of_p))
+    return dict(zip((direction.name for direction in directions), total.tolist(), strict=True))
