@@ -208,3 +208,8 @@ class SwitchShape(Code):
     AFFINE = (0, "affine")
     PIECES = (1, "pieces", "affine between the instants of the switches before it")
     CURVED = (2, "curved")
+
+
+def status_message(number: int) -> str:
+    """The message of a status that compiled code returned, by its number."""
+    return next(code.message for code in Status if code == number)

@@ -15,6 +15,7 @@ from kanegen.solve.contacts import ContactState as ContactState
 from kanegen.solve.contacts import Impulse as Impulse
 from kanegen.solve.evaluation import AccelerationParts as AccelerationParts
 from kanegen.solve.evaluation import Wrench as Wrench
+from kanegen.solve.gradients.forward import Sensitivities as Sensitivities
 from kanegen.solve.inverse import InverseDynamics as InverseDynamics
 from kanegen.solve.many.batch import Batch as Batch
 from kanegen.solve.many.batch import Failures as Failures

@@ -333,16 +333,18 @@ class ManyFunction(Protocol):
 class VariationPlan(NamedTuple):
     """The steps of a motion and the directions along which it is differentiated, by the names in ``kg_variations``.
 
-    ``t``, ``h`` (m,), ``y`` (m, n): the steps and the states at their starts; ``fresh`` (m,): steps that do not begin
-    with the derivative at the end of the last one. ``loads`` (..., n_r + n_rows): inputs and contact forces, and
-    ``load_changes`` (..., n_r + n_rows, k), with ``load_step`` and ``load_row`` rows from step to step and from stage to
-    stage. ``p``: parameters and gains, ``p_changes`` (n_p, k). ``changes`` (m + 1, n, k): of the states; the first are
-    given. ``dense`` (m, rows, n, k) or None. k is a multiple of the lanes.
+    ``t``, ``h`` (m,), ``y`` (m + 1, n): the steps and the states at their starts and at the end; ``edges`` (m, 2):
+    fractions of a step by which stages at its start and its end are moved inside; ``fresh`` (m,): steps that do not
+    begin with the derivative at the end of the last one. ``loads`` (..., n_r + n_rows): inputs and contact forces, and
+    ``load_changes`` (..., n_r + n_rows, k), with ``load_step`` and ``load_row`` rows from step to step and from stage
+    to stage. ``p``: parameters and gains, ``p_changes`` (n_p, k). ``changes`` (m + 1, n, k): of the states; the
+    first are given. ``dense`` (m, rows, n, k) or None. k is a multiple of the lanes.
     """
 
     t: Array
     h: Array
     y: Array
+    edges: Array
     fresh: NDArray[np.uint8]
     loads: Array
     load_changes: Array
@@ -366,16 +368,17 @@ class VariationFunction(Protocol):
 class AdjointPlan(NamedTuple):
     """The steps of a motion and the weights that are pulled back, by the names in ``kg_adjoints``.
 
-    ``t``, ``h`` (m,), ``y`` (m, n): the steps and the states at their starts. ``loads`` (..., n_r + n_rows), with
+    ``t``, ``h`` (m,), ``y`` (m + 1, n), ``edges`` (m, 2): as in `VariationPlan`. ``loads`` (..., n_r + n_rows), with
     ``load_step`` and ``load_row`` rows from step to step and from stage to stage; ``of_loads``: their gradient, of the
-    same shape, and ``of_p`` (n_p,), to which are added. ``added`` (m + 1, n) or None: weights of the states. ``weights``
-    (n,): those at the end, which become those at the start. ``running``: the weight of the running cost; ``n_inputs``:
-    the inputs among the loads. ``p``: parameters and gains.
+    same shape, and ``of_p`` (n_p,), to which are added. ``added`` (m + 1, n) or None: weights of the states.
+    ``weights`` (n,): those at the end, which become those at the start. ``running``: the weight of the running cost;
+    ``n_inputs``: the inputs among the loads. ``p``: parameters and gains.
     """
 
     t: Array
     h: Array
     y: Array
+    edges: Array
     loads: Array
     of_loads: Array
     added: Array | None

@@ -1,7 +1,7 @@
 """Functions that are differentiated along several directions at once: only what depends on them is on vector lanes.
 
-A direction enters a function linearly, so that values which depend on it occur in sums, products with numbers, and chosen
-branches only. All others are numbers, and are computed once for all lanes.
+A direction enters a function linearly, so that values which depend on it occur in sums, products with numbers, and
+chosen branches only. All others are numbers, and are computed once for all lanes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from kanegen.program.records import Check, Guard, Store
 class Varying:
     """Tells which values of a program of variations depend on the direction.
 
-    ``n_r``, ``n_g``: the inputs and gains before those that are the direction. ``prepare``: what computes the constants.
+    ``n_r``, ``n_g``: the inputs and gains before those that are the direction. ``prepare`` computes the constants.
     """
 
     def __init__(self, n_r: int, n_g: int, prepare: Code) -> None:
         self.n_r, self.n_g = n_r, n_g
         self._known: dict[Value, bool] = {}
         self._constants = {
-            item.index for item in prepare.statements if isinstance(item, Store) and item.array == "c" and self(item.value)
+            item.index
+            for item in prepare.statements
+            if isinstance(item, Store) and item.array == "c" and self(item.value)
         }
 
     def __call__(self, value: Value) -> bool:

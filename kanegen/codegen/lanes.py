@@ -160,7 +160,9 @@ def variation_sources(sources: Sources, name: str, method: str) -> dict[str, str
         "N_FORCES": n_forces,
         "N_KEPT": len(function.code.kept),
     }
-    main = render(f"{SENSITIVITIES}/variations.c.jinja", method=METHODS[method], sizes=sizes, prepares=on_lanes, **shared)
+    main = render(
+        f"{SENSITIVITIES}/variations.c.jinja", method=METHODS[method], sizes=sizes, prepares=on_lanes, **shared
+    )
     files = {VARIATIONS_FILE: main}
     if on_lanes:
         varying = Varying(sizes["N_R"], len(symbols.gains) - n_p, program.prepare)

@@ -43,6 +43,7 @@ CLOSED: Final = ":laws"
 VARIATIONS: Final = (VARIATION, ADJOINT, EVENT_CHANGES, RESIDUAL_CHANGES)
 """The functions of the sensitivities of motions; they are in programs of their own, with further arguments."""
 
+
 class OfExpressions(str):
     """The name of a function of expressions in the symbols of a model; its text identifies them.
 

@@ -18,7 +18,8 @@ typedef struct {
   const double *p;             /* parameters and gains */
   const double *t;             /* n_steps: where the steps begin, */
   const double *h;             /* their sizes, */
-  const double *y;             /* (n_steps, n) and the states there */
+  const double *y;             /* (n_steps + 1, n) and the states there; last the state at the end */
+  const double *edges;         /* (n_steps, 2): fractions of a step by which stages at its ends are moved inside */
   const double *loads;         /* rows of n_loads values, */
   double *of_loads;            /* and of their gradient, to which is added */
   const double *added;         /* (n_steps + 1, n): weights of the states themselves, or NULL */
@@ -69,6 +70,15 @@ static kg_point kg_adjoint_point(const kg_adjoints *a, kg_adjoint_space *space, 
   return at;
 }
 
+/* Moves a stage at the start or at the end of a step inside, where a law has a kink: its slopes are those of the step. */
+static void kg_adjoint_move(const kg_adjoints *a, ptrdiff_t step, int stage, double *state) {
+  const double *states = a->y + step * a->n, *edges = a->edges + 2 * step;
+  const double part = kg_nodes[stage] == 0.0 ? edges[0] : kg_nodes[stage] == 1.0 ? -edges[1] : 0.0;
+  for (ptrdiff_t k = 0; k < a->n && part != 0.0; ++k) {
+    state[k] += part * (states[a->n + k] - states[k]);
+  }
+}
+
 /* The stages of a step. Returns KG_OK or the status of a function that failed. */
 static int kg_adjoint_stages(kg_adjoints *a, kg_adjoint_space *space, ptrdiff_t step) {
   const ptrdiff_t n = a->n, width = n + 1;
@@ -84,6 +94,7 @@ static int kg_adjoint_stages(kg_adjoints *a, kg_adjoint_space *space, ptrdiff_t 
         state[k] += factor * rates[k];
       }
     }
+    kg_adjoint_move(a, step, i, state);
     if (i + 1 < KG_STAGES || space->has_cost) {
       const kg_point at = kg_adjoint_point(a, space, step, i);
       status = a->rates->evaluate(&at, space->p, space->work, space->rates + i * width);

@@ -21,7 +21,8 @@ typedef struct {
   const double *p;               /* parameters and gains */
   const double *t;               /* n_steps: where the steps begin, */
   const double *h;               /* their sizes, */
-  const double *y;               /* (n_steps, n) and the states there */
+  const double *y;               /* (n_steps + 1, n) and the states there; last the state at the end */
+  const double *edges; /* (n_steps, 2): fractions of a step by which stages at its start and its end are moved inside */
   const unsigned char *fresh;    /* n_steps: the step does not begin with the derivative at the end of the last one */
   const double *loads;           /* inputs and contact forces: rows of KG_LOADS values, */
   const double *load_changes;    /* and their changes: rows of (KG_LOADS, n_directions) values */
@@ -156,6 +157,15 @@ static __attribute__((cold, noinline)) void kg_directions_redo(kg_directions *g,
   }
 }
 
+/* Moves a stage at the start or at the end of a step inside, where a law has a kink: its slopes are those of the step. */
+static void kg_directions_move(kg_directions *g) {
+  const double node = kg_nodes[g->row], *states = g->run->y + g->step * KG_N, *edges = g->run->edges + 2 * g->step;
+  const double part = node == 0.0 ? edges[0] : node == 1.0 ? -edges[1] : 0.0;
+  for (int i = 0; i < KG_N && part != 0.0; ++i) {
+    g->state[i] += part * (states[KG_N + i] - states[i]);
+  }
+}
+
 /* (y', dy') at (y, dy) in all lanes. */
 static __attribute__((noinline)) int kg_ode_evaluate(const kg_ode *ode, const kg_statistics *statistics, kg_lanes t,
                                                      const kg_lanes *y, kg_lanes *rates) {
@@ -170,6 +180,7 @@ static __attribute__((noinline)) int kg_ode_evaluate(const kg_ode *ode, const kg
     g->state[i] = y[i][0];
     g->change[i] = y[KG_N + i];
   }
+  kg_directions_move(g);
 #ifdef KG_ON_LANES
   g->along.lanes_out = rates + KG_N;
   refused = kg_evaluate_directions(&g->along, g->same_p, g->work, g->out) != KG_OK;

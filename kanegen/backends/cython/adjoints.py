@@ -19,9 +19,9 @@ from kanegen.codegen.structs import ctypes_struct
 class CompiledAdjoint:
     """The discrete adjoint of the steps of a method (:class:`kanegen.backends.protocol.AdjointFunction`)."""
 
-    def __init__(self, options: CompilerOptions, method: str) -> None:
+    def __init__(self, options: CompilerOptions | None, method: str) -> None:
         files = adjoint_sources(method)
-        path: Path = lane_library(options, files, f"gradients of motions ({method})")
+        path: Path = lane_library(options or CompilerOptions(), files, f"gradients of motions ({method})")
         self._library, self._struct = load_library(path), ctypes_struct(files[ADJOINT_HEADER], "kg_adjoints")
         pointer = ctypes.POINTER(self._struct)
         for name, arguments, result in (
@@ -59,11 +59,11 @@ def _value(value: Any) -> Any:
 
 def adjoint_function(options: CompilerOptions | None, method: str) -> CompiledAdjoint:
     """The discrete adjoint of a method, compiled unless the cache holds it. Raises `BuildError`."""
-    key = options or CompilerOptions(), method
+    key = options, method
     if key not in _loaded:
         _loaded[key] = CompiledAdjoint(*key)
     return _loaded[key]
 
 
-_loaded: dict[tuple[CompilerOptions, str], CompiledAdjoint] = {}
+_loaded: dict[tuple[CompilerOptions | None, str], CompiledAdjoint] = {}
 """What this process loaded, by options and method."""

@@ -60,14 +60,14 @@ def variation_function(
 
     ``extension``: its path. ``names``: the function and the method. Raises `BuildError`.
     """
-    key = extension, options or CompilerOptions(), names
+    key = extension, options, names
     if key not in _loaded:
         name, method = names
         files = variation_sources(sources, name, method)
-        path = lane_library(key[1], files, f"{sources.name} (sensitivities, {method})")
+        path = lane_library(options or CompilerOptions(), files, f"{sources.name} (sensitivities, {method})")
         _loaded[key] = CompiledVariations(path, files, module, name)
     return _loaded[key]
 
 
-_loaded: dict[tuple[Path, CompilerOptions, tuple[str, str]], CompiledVariations] = {}
+_loaded: dict[tuple[Path, CompilerOptions | None, tuple[str, str]], CompiledVariations] = {}
 """What this process loaded, by the path of the extension, options and names."""

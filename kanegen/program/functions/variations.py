@@ -1,8 +1,9 @@
 """Products of the derivatives of the right-hand side with vectors: along one direction, and the gradient of a sum.
 
-The direction of a variation changes y = (q, u, s), the inputs r, the contact forces and the parameters p together. Where the right-hand side
-is straight-line code, its operations are differentiated one by one; elsewhere the accelerations and multipliers follow
-from the implicit function theorem (:mod:`kanegen.derivation.sensitivities`), with one right side.
+The direction of a variation changes y = (q, u, s), the inputs r, the contact forces and the parameters p together.
+Where the right-hand side is straight-line code, its operations are differentiated one by one; elsewhere the
+accelerations and multipliers follow from the implicit function theorem (:mod:`kanegen.derivation.sensitivities`), with
+one right side.
 
 A program of such functions has further arguments: the directions of y, of the inputs and of the contact forces, or the
 weights of y', follow the inputs in ``r``, and the direction of p follows the gains, so that what depends on parameters
@@ -20,6 +21,7 @@ from kanegen.derivation.control.feedback import feedback_laws
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.errors import BuildError
 from kanegen.graph import Node, Tangent, gradient, reachable, substitute
+from kanegen.graph.jumps import jumping
 from kanegen.program.builder import Fragment, Functions, contain_accelerations
 from kanegen.program.catalogue import (
     ADJOINT,
@@ -67,6 +69,7 @@ def add_variation(f: Functions, name: str) -> None:
     if kind in builder.changes:
         f.add(name, builder.along(f.fragment(), builder.changes[kind]()), _SUMMARIES[kind])
         return
+    _require_steady(builder)
     fast, general = (
         (builder.variation, builder.general_variation)
         if kind == VARIATION
@@ -93,8 +96,21 @@ def _add_of_expressions(f: Functions, name: OfExpressions) -> None:
             f"form={f.form!r} solves for the accelerations with pivots, and gradients of motions are not available: "
             'build with form="range_space" or "articulated", or use forward sensitivities'
         )
+    _require_steady(builder)
     make = {ADJOINT: builder.adjoint, RATES: builder.rates}[name.kind]
     f.add(name, make(f.fragment(), values), f"{_SUMMARIES[name.kind]}, with the running cost")
+
+
+def _require_steady(builder: _Variations) -> None:
+    """Raise `BuildError` if the right-hand side jumps at states that are no events of the model."""
+    e = builder.f.equations
+    values = builder.bound((*e.qdot.nodes, *e.right_side, *e.sdot.nodes))
+    if jumping(values, ("q", "u", "s"), e.system.states):
+        raise BuildError(
+            f"the right-hand side of model {e.model.name!r} jumps where a condition on the state changes, as that of a "
+            "sign, of Heaviside or of Piecewise: motions have no derivatives there, because no event is located; use a "
+            "continuous law such as Max, Min, Abs or tanh"
+        )
 
 
 class _Variations:
@@ -141,7 +157,7 @@ class _Variations:
     def along(self, s: Fragment, values: Sequence[Node], shape: tuple[int, ...] | None = None) -> Fragment:
         """Differentiate values along the direction, which changes the time, too."""
         tangent = Tangent(self.f.graph, {**self.directions, self.system.t: self.change_of_t})
-        return s.output([tangent(value) for value in self._bound(values)], shape)
+        return s.output([tangent(value) for value in self.bound(values)], shape)
 
     def change_of(self, name: str) -> Fragment:
         """Differentiate a quantity of the equations or an output. Raises `BuildError`."""
@@ -180,7 +196,7 @@ class _Variations:
 
     def terms(self, values: Sequence[Node]) -> Fragment:
         """Compute values, and the rows of their derivatives."""
-        s, values = self.f.fragment(), self._bound(values)
+        s, values = self.f.fragment(), self.bound(values)
         if contain_accelerations(values):
             values = substitute(values, dict(zip(self.system.udot, self._udot(s), strict=True)))
         inputs = (*self._arguments, self.system.t)
@@ -188,7 +204,7 @@ class _Variations:
         return s.output([*values, *(x for row in rows for x in row)])
 
     def _running(self, udot: Sequence[Node], running: Sequence[Node]) -> list[Node]:
-        return substitute(self._bound(running), dict(zip(self.system.udot, udot, strict=True)))
+        return substitute(self.bound(running), dict(zip(self.system.udot, udot, strict=True)))
 
     @property
     def _after_y(self) -> Node:
@@ -213,9 +229,9 @@ class _Variations:
         """Solve the bordered system for the change of the accelerations."""
         held = self._held(s)
         tangent = Tangent(self.f.graph, self.directions)
-        changes = substitute([tangent(x) for x in self._bound(self.f.sensitivities.unbalance)], held)
+        changes = substitute([tangent(x) for x in self.bound(self.f.sensitivities.unbalance)], held)
         (column,) = bordered_columns(self.f, s, [-x for x in changes], 1)
-        rates = self._bound((*self.f.equations.qdot.nodes, *self.system.udot, *self.f.equations.sdot.nodes))
+        rates = self.bound((*self.f.equations.qdot.nodes, *self.system.udot, *self.f.equations.sdot.nodes))
         seeds = {**self.directions, **dict(zip(self.system.udot, column, strict=True))}
         along = Tangent(self.f.graph, seeds)
         nodes = substitute([*rates, *(along(rate) for rate in rates)], held)
@@ -230,17 +246,17 @@ class _Variations:
                 'gradients need form="auto", or forward sensitivities'
             )
         held = self._held(s)
-        rates = self._bound((*f.equations.qdot.nodes, *self.system.udot, *f.equations.sdot.nodes))
+        rates = self.bound((*f.equations.qdot.nodes, *self.system.udot, *f.equations.sdot.nodes))
         weights = gradient(rates, self.change_of_y, self.system.udot)
         sides = substitute([*weights, *[graph.zero] * f.n_c], held)
         (solved,) = bordered_solutions(f, s, sides, 1, transposed=not f.equations.is_symmetric)
         own = [-x for x in solved[: f.n_u]]
         multipliers = list(solved[f.n_u :])
-        residuals = self._bound(f.sensitivities.unbalance)
+        residuals = self.bound(f.sensitivities.unbalance)
         slopes = gradient([*rates, *residuals], [*self.change_of_y, *own, *multipliers], self._arguments)
         return s.output(substitute(slopes, held), title="gradient with respect to y, r, forces and p")
 
-    def _bound(self, nodes: Sequence[Node]) -> list[Node]:
+    def bound(self, nodes: Sequence[Node]) -> list[Node]:
         """Nodes with the laws in place of their inputs."""
         return substitute(self.system.settled(nodes), self.laws)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.backends.protocol import AdjointPlan
-from kanegen.codes import Status
+from kanegen.codes import status_message
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ADJOINT, RATES, TERMS, OfExpressions
 from kanegen.solve.gradients.code import VariationCode
@@ -41,11 +41,11 @@ class ObjectiveCode:
 
     def __init__(self, code: VariationCode, objective: Objective) -> None:
         self.code, self.objective = code, objective
-        running = () if objective.running is None else (objective.running,)
-        identity = objective.identity(*running) if running else "motion"
-        self.names = tuple(OfExpressions.of(kind, code.is_closed, running, identity) for kind in (RATES, ADJOINT))
-        expressions = objective.expressions
-        self.terms_name = OfExpressions.of(TERMS, code.is_closed, expressions, objective.identity(*expressions))
+        running, (of_running, of_terms) = objective.running, objective.identities
+        costs, closed = () if running is None else (running,), code.is_closed
+        rates, adjoint = (OfExpressions.of(kind, closed, costs, of_running) for kind in (RATES, ADJOINT))
+        self.names = rates, adjoint
+        self.terms_name = OfExpressions.of(TERMS, closed, objective.expressions, of_terms)
 
     def terms(self, t: float, y: Array) -> Terms:
         """The expressions at a state."""
@@ -95,12 +95,11 @@ def pull_back(functions: ObjectiveCode, tape: Tape, is_terminal: bool) -> tuple[
 
 
 def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Sequence[int]], pulled: _Pulled) -> None:
-    """Pull through the steps of a part, and add its samples: for each state of the part the numbers of samples there."""
+    """Pull through the steps of a part, and add its samples, whose numbers are given by the state of the part."""
     code, d = functions.code, functions.code.functions.description
     n_r, added = len(d.inputs), None
     if samples:
-        states = np.vstack([part.y, part.end[1]])
-        times = np.append(part.t, part.end[0])
+        states, times = part.y, np.append(part.t, part.t_end)
         added = np.zeros((len(states), code.n_y))
         for place, numbers in samples.items():
             terms = functions.terms(float(times[place]), states[place])
@@ -112,7 +111,7 @@ def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Seque
     loads, step, row = code.loads(part)
     of_loads = np.zeros_like(loads)
     plan = AdjointPlan(
-        part.t, part.h, part.y, loads, of_loads, added, pulled.weights, pulled.of_p,
+        part.t, part.h, part.y, part.edges, loads, of_loads, added, pulled.weights, pulled.of_p,
         float(functions.objective.running is not None), n_r, step, row, code.given,
     )  # fmt: skip
     build = code.functions.extension
@@ -120,7 +119,7 @@ def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Seque
     if result.status < 0:
         raise SolveError(
             "the gradient of the motion cannot be computed in the step from "
-            f"t = {float(part.t[result.failed])!r} s: {Status(result.status).message}"
+            f"t = {float(part.t[result.failed])!r} s: {status_message(result.status)}"
         )
     pulled.value += result.cost
     pulled.of_r += of_loads[:, :n_r].sum(axis=0)
@@ -135,7 +134,7 @@ def _pull_events(
     code, part = functions.code, tape.parts[k]
     n_y, n_r = code.n_y, len(pulled.of_r)
     for number, event in reversed(list(enumerate(tape.events[k]))):
-        derivative = event_derivative(code, event, float(part.h[-1]) if part.h.size else 1.0)
+        derivative = event_derivative(code, event, part)
         before = np.concatenate([event.q, event.u_before, event.s_before])
         after = np.concatenate([event.q, event.u_after, event.s_after])
         last = is_last and number == len(tape.events[k]) - 1
@@ -160,8 +159,8 @@ def _placed(objective: Objective, tape: Tape) -> dict[int, dict[int, list[int]]]
                 break
         if found is None:
             raise SolveError(
-                f"the sample at t = {t!r} s is not at a state of the motion from t = {start!r} to {end!r} s: samples are "
-                "inside the span, before a terminal event, and at multiples of the step of methods with a fixed step"
+                f"the sample at t = {t!r} s is not at a state of the motion from t = {start!r} to {end!r} s: samples "
+                "are inside the span, before a terminal event, and at multiples of the step if it is fixed"
             )
         places.setdefault(found[0], {}).setdefault(found[1], []).append(number)
     return places

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from kanegen.backends.points import Point
 from kanegen.backends.protocol import VariationPlan
 from kanegen.codegen.methods.files import METHODS
 from kanegen.codegen.methods.table import IMPLICIT
-from kanegen.codes import Status
+from kanegen.codegen.methods.tableaux import Tableau
+from kanegen.codes import status_message
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.program.catalogue import CLOSED, VARIATION
@@ -39,6 +40,10 @@ class VariationCode:
     @cached_property
     def _variation(self) -> Any:
         return self.functions.extension.variations(VARIATION + self._end, self.method)
+
+    @property
+    def _tableau(self) -> Tableau:
+        return cast(Tableau, METHODS[self.method].coefficients)  # implicit methods were refused
 
     @property
     def lanes(self) -> int:
@@ -101,7 +106,7 @@ class VariationCode:
             values[0, : len(d.inputs)] = inputs.scalars or ()
             return values, 0, 0
         times = self.stage_times(part)
-        states = np.repeat(part.y, times.shape[1], axis=0)
+        states = np.repeat(part.y[:-1], times.shape[1], axis=0)
         along = self.functions.module.inputs_along(self.problem.function, inputs.compiled, times.ravel(), states)
         values = np.zeros((times.size, self.n_loads))
         values[:, : len(d.inputs)] = along
@@ -109,7 +114,7 @@ class VariationCode:
 
     def stage_times(self, part: Part) -> Array:
         """The times of the stages of each step, (m, rows)."""
-        nodes = np.array([float(c) for c in METHODS[self.method].coefficients.c])
+        nodes = np.array([float(c) for c in self._tableau.c])
         ends = part.t + part.h
         sign = np.sign(part.h) * _CLEARANCE
         between = part.t + sign * np.abs(part.t), ends - sign * np.abs(ends)
@@ -130,18 +135,30 @@ class VariationCode:
         loads, step, row = self.loads(part)
         of_loads = np.zeros((len(loads), self.n_loads, width))
         of_loads[:, : len(dr), :k] = dr
-        rows = METHODS[self.method].coefficients.dense_rows
+        rows = self._tableau.dense_rows
         kept = np.zeros((m, rows, self.n_y, width)) if dense else None
         padded = np.zeros((len(dp), width))
         padded[:, :k] = dp
         plan = VariationPlan(
-            part.t, part.h, part.y, part.fresh, loads, of_loads, step, row, self.given, padded, changes, kept
+            part.t,
+            part.h,
+            part.y,
+            part.edges,
+            part.fresh,
+            loads,
+            of_loads,
+            step,
+            row,
+            self.given,
+            padded,
+            changes,
+            kept,
         )
         status, failed = self._variation.run(plan)
         if status < 0:
             raise SolveError(
                 f"the derivative of the motion cannot be computed in the step from t = {float(part.t[failed])!r} s: "
-                f"{Status(status).message}"
+                f"{status_message(status)}"
             )
         return changes[:, :, :k], None if kept is None else kept[..., :k]
 

@@ -16,16 +16,14 @@ from kanegen.arrays import Array
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import EVENT_CHANGES
 from kanegen.solve.gradients.code import VariationCode
+from kanegen.solve.gradients.tape import Part
 from kanegen.solve.solution import EventRecord
-
-_BESIDE: Final = 1e-7
-"""Distance of states beside a kink from it, relative to the step."""
 
 _JUMP: Final = 1e-5
 """Smaller relative differences of the rates on both sides of a kink are those of the distance."""
 
-_GRAZING: Final = 1e-10
-"""A guard that changes by a smaller fraction of its terms does not pass through zero."""
+_GRAZING: Final = 1e-6
+"""A guard whose rate at zero is a smaller fraction of that in the step before does not pass through zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +45,8 @@ class EventDerivative:
         return np.asarray(self.states @ np.concatenate([dy, dr, dp]))
 
 
-def event_derivative(code: VariationCode, event: EventRecord, step: float) -> EventDerivative:
-    """The derivatives at an event; ``step``: the size of the step that ends there, with its sign.
+def event_derivative(code: VariationCode, event: EventRecord, part: Part) -> EventDerivative:
+    """The derivatives at an event at the end of a part of the motion.
 
     Raises `SolveError` where they do not exist, with the event and the time.
     """
@@ -56,32 +54,40 @@ def event_derivative(code: VariationCode, event: EventRecord, step: float) -> Ev
     before = np.concatenate([event.q, event.u_before, event.s_before])
     n_y, n_r, n_s, n_p = code.n_y, len(d.inputs), len(d.states), len(d.parameters)
     identity, index = np.eye(n_y + n_r + n_p), guards.index(event.name)
-    f_before, f_after = _rates(code, event, before, step)
+    f_before, f_after = _rates(code, event, before, part)
     at = code.at(event.t, before)
     columns = [code.change(EVENT_CHANGES, at, x[:n_y], x[n_y : n_y + n_r], x[n_y + n_r :]) for x in identity]
     along = code.change(EVENT_CHANGES, at, f_before, dt=1.0)
     slopes = np.array([column[index] for column in columns])
-    if abs(along[index]) <= _GRAZING * np.abs(slopes[:n_y] * f_before).sum() or along[index] == 0.0:
+    if abs(along[index]) <= _least_rate(code, part, index):
         raise SolveError(
-            f"the motion has no derivative beyond the event {event.name!r} at t = {event.t!r} s: its guard touches zero "
-            "there (grazing)"
+            f"the motion has no derivative beyond the event {event.name!r} at t = {event.t!r} s: its guard touches "
+            "zero there (grazing)"
         )
     times, states, jump = -slopes / along[index], identity[:n_y].copy(), f_before - f_after
     own = slice(len(guards) + index * n_s, len(guards) + (index + 1) * n_s)
-    states[n_y - n_s :] = np.array([column[own] for column in columns]).T.reshape(n_s, -1)
+    states[n_y - n_s :] = np.array([column[own] for column in columns]).T.reshape(n_s, len(identity))
     jump[n_y - n_s :] = along[own] - f_after[n_y - n_s :]
     states += np.outer(jump, times)
     return EventDerivative(times, states)
 
 
-def _rates(code: VariationCode, event: EventRecord, before: Array, step: float) -> tuple[Array, Array]:
+def _least_rate(code: VariationCode, part: Part, index: int) -> float:
+    """The rate of a guard, per second, up to which it touches zero: it changes by more in the step before."""
+    if not part.h.size:
+        return 0.0
+    guard = code.at(float(part.t[-1]), part.y[-2]).evaluate(code.functions.get("events").value)[index]
+    return _GRAZING * abs(float(guard / part.h[-1]))
+
+
+def _rates(code: VariationCode, event: EventRecord, before: Array, part: Part) -> tuple[Array, Array]:
     """The rates y' before and after an event, (n_y,) each.
 
     Feedback laws can jump at a kink, where only their values beside it tell them apart: these are extrapolated.
     """
     f = code.rate(event.t, before)
     if event.name not in [each.name for each in code.functions.description.events]:
-        beside = [_beside(code, event.t, before, f, sign * _BESIDE * step) for sign in (-1.0, 1.0)]
+        beside = [_beside(code, event.t, before, f, sign * part.clearance) for sign in (-1.0, 1.0)]
         jumps = np.abs(beside[1] - beside[0]) > _JUMP * np.abs(np.array(beside)).max(axis=0)
         return (beside[0], beside[1]) if jumps.any() else (f, f)
     if not event.jumps:

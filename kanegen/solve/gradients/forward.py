@@ -46,7 +46,7 @@ def propagate(
         parts.append(code.forward(part, start, dr, dp, dense))
         start = parts[-1][0][-1]
         for event in tape.events[k] if k < len(tape.events) else ():
-            derivative = event_derivative(code, event, float(part.h[-1]) if part.h.size else 1.0)
+            derivative = event_derivative(code, event, part)
             if event.kind == "user":
                 times.append(derivative.time(start, dr, dp))
             start = derivative.after(start, dr, dp)
@@ -67,7 +67,7 @@ class _Source:
 
 
 def stored_changes(tape: Tape, changes: Propagated) -> Array:
-    """The changes (n, n_y, k) at all states that a run stores without ``t_eval``: those of jumps before and after."""
+    """The changes (n, n_y, k) at all states that a run stores without ``t_eval``: before and after jumps."""
     rows: list[Array] = []
     for k, (of_part, _) in enumerate(changes.parts):
         stays = k < len(tape.events) and not any(event.jumps for event in tape.events[k])
@@ -78,9 +78,9 @@ def stored_changes(tape: Tape, changes: Propagated) -> Array:
 class Sensitivities:
     """The derivatives of a motion with respect to parameters, start values and constant inputs.
 
-    ``sensitivities["theta", "m"]`` (n_t,) is the derivative of the variable ``theta`` with respect to ``m`` at the stored
-    times of the solution, at fixed time; at an event it is the value after it. ``sensitivities(t)`` gives the matrix
-    (n_y, n_z) at a time, or (n_t, n_y, n_z) at several.
+    ``sensitivities["theta", "m"]`` (n_t,) is the derivative of the variable ``theta`` with respect to ``m`` at the
+    stored times of the solution, at fixed time; at an event it is the value after it. ``sensitivities(t)`` gives the
+    matrix (n_y, n_z) at a time, or (n_t, n_y, n_z) at several.
 
     Attributes
     ----------

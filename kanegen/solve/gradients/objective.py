@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -65,9 +65,10 @@ class Objective:
         terminal = sympy.Integer(0) if self.terminal is None else self.terminal
         return (terminal, *(expression for _, expression in self.samples))
 
-    def identity(self, *expressions: Any) -> str:
-        """A text that tells expressions from others."""
-        return sha256("\x1f".join(map(sympy.srepr, expressions)).encode()).hexdigest()[:24]
+    @cached_property
+    def identities(self) -> tuple[str, str]:
+        """Texts that tell the running cost and the expressions at single states from those of other objectives."""
+        return _identity(() if self.running is None else (self.running,)), _identity(self.expressions)
 
     def require_known(self, model: SystemDescription) -> None:
         """Raise `SolveError` for symbols that the model does not have."""
@@ -78,6 +79,10 @@ class Objective:
         for symbol in sorted(used - known - rates, key=str):
             names = tuple(symbol_name(x) for x in known)
             raise SolveError(f"the objective: {unknown(symbol_name(symbol), names, 'symbol of the model')}")
+
+
+def _identity(expressions: Iterable[Any]) -> str:
+    return sha256("\x1f".join(map(sympy.srepr, expressions)).encode()).hexdigest()[:24]
 
 
 def _expression(value: Any, what: str) -> Any:
@@ -98,6 +103,4 @@ def _sample(pair: Any) -> tuple[float, Any]:
     except (TypeError, ValueError) as error:
         raise SolveError(f"samples contains {brief(pair)}; expected pairs (t, expression)") from error
     time = number(t, "the time of a sample")
-    if not math.isfinite(time):
-        raise SolveError(f"samples contains the time {t!r}; expected a finite number of seconds")
     return time, _expression(expression, f"the sample at t = {time!r} s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def tape_of(problem: Problem, steps: Dense, solution: Solution, rtol: Any) -> Ta
 
     Raises `SolveError` for events with impulses and for those that close or open latches.
     """
-    d, events = problem.functions.description, solution.events
+    events = solution.events
     span = float(solution.t[0]) if solution.t.size else solution.last[0], float(solution.last[0])
     instants = problem.inputs.changes.instants(span, rtol)
     own = problem.functions.module.switching_times(problem.functions.prepared, *span)
@@ -37,26 +37,47 @@ def tape_of(problem: Problem, steps: Dense, solution: Solution, rtol: Any) -> Ta
     last = float(solution.last[0]), np.concatenate(solution.last[1:])
     for event in events:
         _require_differentiable_event(event)
-    return read_tape(steps, last, events, known, len(d.coordinates), len(d.speeds))
+    return read_tape(steps, last, events, known)
 
 
 def _require_differentiable_event(event: EventRecord) -> None:
     if not np.array_equal(event.u_before, event.u_after):
         raise SolveError(
-            f"sensitivities are not available beyond the event {event.name!r} at t = {event.t!r} s, at which speeds jump"
+            f"sensitivities are not available beyond the event {event.name!r} at t = {event.t!r} s, at which speeds "
+            "jump"
         )
 
 
-def sensitivities_of(
-    problem: Problem, start: RunStart, held: Collection[str], names: Any, options: RunOptions, solution: Solution
-) -> Sensitivities:
-    """The sensitivities of a run with respect to quantities with these names or symbols. Raises `SolveError`."""
-    directions = read_directions(problem.functions.description, names, "sensitivities")
+@dataclass(frozen=True, eq=False)
+class SensitivityRun:
+    """Sensitivities that are computed after a run; ``changes`` (n_y, k): those of its start along the directions."""
+
+    code: VariationCode
+    directions: tuple[Direction, ...]
+    changes: Array
+    rtol: Any
+
+    def result(self, solution: Solution) -> Sensitivities:
+        """The sensitivities of a run. Raises `SolveError` where they do not exist."""
+        tape = tape_of(self.code.problem, dense_of(solution), solution, self.rtol)
+        return Sensitivities(self.code, tape, self.directions, self.changes, solution)
+
+
+def sensitivity_run(problem: Problem, start: RunStart, held: Collection[str], options: RunOptions) -> SensitivityRun:
+    """The sensitivities of a run that is still to come, as its options ask for them.
+
+    ``held``: names of the start values that do not move. Raises `SolveError`.
+    """
+    if not options["dense_output"]:
+        raise SolveError("derivatives of motions need the dense output of the run: leave out dense_output=False")
+    directions = read_directions(problem.functions.description, options["sensitivities"], "sensitivities")
     code = VariationCode(problem, options["method"])
     require_constant(problem, directions)
-    changes = changes_of_start(code, start, held, directions)
-    tape = tape_of(problem, dense_of(solution), solution, options["rtol"])
-    return Sensitivities(code, tape, directions, changes, solution)
+    return SensitivityRun(code, directions, changes_of_start(code, start, held, directions), options["rtol"])
+
+
+_CHECKED: Final = "objective"
+"""Where functions keep the last objective whose symbols were checked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +116,10 @@ def gradient_run(
             "the solver was unpickled, and a pickle does not contain the model, in whose symbols objectives are given: "
             "build the solver in this process"
         )
-    objective.require_known(model)
+    derived = problem.functions.derived
+    if derived.get(_CHECKED) is not objective:
+        objective.require_known(model)
+        derived[_CHECKED] = objective  # programs repeat the same one, and SymPy takes longer than a short run
     directions = read_directions(problem.functions.description, names, "with_respect_to")
     code = VariationCode(problem, options["method"])
     require_constant(problem, directions)

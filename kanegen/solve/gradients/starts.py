@@ -48,39 +48,38 @@ def start_changes(
     free = [k for k, name in enumerate(state[:n_moving]) if name not in varied and name not in held]
     unit = np.eye(len(state))
     zeros = np.zeros(len(d.inputs)), np.zeros(len(d.parameters))
-    jacobian = np.column_stack([residual_changes(unit[k], *zeros) for k in free] or [np.zeros((0, 0))])
+    columns = [residual_changes(unit[k], *zeros) for k in free]
+    jacobian = np.column_stack(columns) if columns else np.zeros((len(d.constraints.levels), 0))
+    solve = _least(jacobian, free, d)
     for k, direction in enumerate(directions):
         left = residual_changes(changes[:, k], of_r[:, k], of_p[:, k])
         if not left.any():
             continue
-        moved = -_least(jacobian, left, free, d) if free else np.zeros(0)
-        rest = left + (jacobian @ moved if free else 0.0)
+        moved = -solve @ left
+        rest = left + jacobian @ moved
         if np.abs(rest).max() > _UNSATISFIED * np.abs(left).max():
             raise SolveError(_determined(d, direction, varied, held))
         changes[free, k] = moved
     return changes
 
 
-def _least(jacobian: Array, left: Array, free: Sequence[int], d: Description) -> Array:
-    """The least change of the free coordinates, then of the free speeds, that satisfies the constraints.
+def _least(jacobian: Array, free: Sequence[int], d: Description) -> Array:
+    """The matrix of the least changes of the free coordinates, then of the free speeds, for given residuals.
 
     The speeds do not move the positions, so that both levels are solved one after the other.
     """
     n_p = len(d.constraints.positions)
-    of_q = [i for i, k in enumerate(free) if k < len(d.coordinates)]
-    of_u = [i for i, k in enumerate(free) if k >= len(d.coordinates)]
-    moved = np.zeros(len(free))
-    moved[of_q] = _solve(jacobian[:n_p][:, of_q], left[:n_p])
-    rest = left[n_p:] - jacobian[n_p:][:, of_q] @ moved[of_q]
-    moved[of_u] = _solve(jacobian[n_p:][:, of_u], rest)
-    return moved
+    n_q = sum(k < len(d.coordinates) for k in free)
+    inverse = np.zeros(jacobian.T.shape)
+    of_q, of_u = _inverse(jacobian[:n_p, :n_q]), _inverse(jacobian[n_p:, n_q:])
+    inverse[:n_q, :n_p] = of_q
+    inverse[n_q:, n_p:] = of_u
+    inverse[n_q:, :n_p] = -of_u @ jacobian[n_p:, :n_q] @ of_q
+    return inverse
 
 
-def _solve(matrix: Array, right: Array) -> Array:
-    if not matrix.size:
-        return np.zeros(matrix.shape[1])
-    solution: Array = np.linalg.lstsq(matrix, right, rcond=_DEPENDENT)[0]
-    return solution
+def _inverse(matrix: Array) -> Array:
+    return np.asarray(np.linalg.pinv(matrix, rcond=_DEPENDENT)) if matrix.size else np.zeros(matrix.T.shape)
 
 
 def _determined(d: Description, direction: Direction, varied: Collection[str], held: Collection[str]) -> str:
@@ -88,6 +87,6 @@ def _determined(d: Description, direction: Direction, varied: Collection[str], h
     because = f" together with {', '.join(others)}" if others else ""
     subject = "the start value of" if direction.kind is Kind.START else f"the {direction.kind.value}"
     return (
-        f"{subject} {direction.name} cannot vary: the constraints determine it{because}; vary independent start values, "
-        "and give the others in a mapping, q0={name: value}, without those that the constraints determine"
+        f"{subject} {direction.name} cannot vary: the constraints determine it{because}; vary independent start "
+        "values, and give the others in a mapping, q0={name: value}, without those that the constraints determine"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,21 +12,34 @@ from numpy.typing import NDArray
 from kanegen.arrays import Array
 from kanegen.solve.solution import Dense, EventRecord
 
+_BESIDE: Final = 1e-7
+"""Distance in time beside a kink at which values are those of one side, relative to the longest step."""
+
+_LARGEST_MOVE: Final = 0.25
+"""Largest fraction of a step by which derivatives are taken inside."""
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Steps without a jump: their starts ``t`` (m,), sizes ``h`` (m,) and states at the starts ``y`` (m, n).
+    """Steps without a jump: starts ``t`` (m,), sizes ``h`` (m,) and states ``y`` (m + 1, n), with that at the end.
 
-    ``fresh`` (m,): 1 for steps that do not begin with the derivative at the end of the last one. ``end``: the time and
-    the state (n,) at the end of the last step. ``first``: the number of the first step in the run.
+    ``fresh`` (m,): 1 for steps that do not begin with the derivative at the end of the last one. ``edges`` (m, 2):
+    fractions of a step by which derivatives at its start and its end are taken inside, where a law has a kink.
+    ``t_end``: the time at the end. ``clearance``: seconds beside a kink at which values are those of one side.
     """
 
     t: Array
     h: Array
     y: Array
     fresh: NDArray[np.uint8]
-    end: tuple[float, Array]
-    first: int
+    edges: Array
+    t_end: float
+    clearance: float
+
+    @property
+    def end(self) -> tuple[float, Array]:
+        """The time and the state (n,) at the end."""
+        return self.t_end, self.y[-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +56,7 @@ class Tape:
         return float(first.t[0]) if first.t.size else last, last
 
 
-def read_tape(
-    steps: Dense, last: tuple[float, Array], events: Sequence[EventRecord], instants: Array, n_q: int, n_u: int
-) -> Tape:
+def read_tape(steps: Dense, last: tuple[float, Array], events: Sequence[EventRecord], instants: Array) -> Tape:
     """The tape of a run from its dense output.
 
     ``last``: the time and the state at the end. ``events``: those at which a new part begins. ``instants``: times at
@@ -58,21 +70,37 @@ def read_tape(
     cuts = np.searchsorted(sign * steps.t_old, sign * times, side="left").tolist()
     states = np.ascontiguousarray(steps.coefficients[:, 0, :])
     n_steps = int(np.count_nonzero(steps.t_old != last[0]))  # a jump at the end has dense output, but no step
-    parts = []
+    parts, bounded = [], list(groups.values())
     for k, (first, end) in enumerate(zip([0, *cuts], [*cuts, n_steps], strict=True)):
-        final = last if k == len(cuts) else (float(times[k]), _before(list(groups.values())[k][0], n_q, n_u))
-        parts.append(_part(steps, states, first, end, final, instants))
-    return Tape(tuple(parts), tuple(tuple(group) for group in groups.values()))
+        final = last if k == len(cuts) else (float(times[k]), _before(bounded[k][0]))
+        kinks = tuple(0 < i <= len(bounded) and _is_kink(bounded[i - 1]) for i in (k, k + 1))
+        parts.append(_part(steps, states, (first, end), final, instants, kinks))
+    return Tape(tuple(parts), tuple(map(tuple, bounded)))
 
 
-def _before(event: EventRecord, n_q: int, n_u: int) -> Array:
+def _is_kink(events: Sequence[EventRecord]) -> bool:
+    return any(event.kind == "switches" for event in events)
+
+
+def _before(event: EventRecord) -> Array:
     return np.concatenate([event.q, event.u_before, event.s_before])
 
 
 def _part(
-    steps: Dense, states: Array, first: int, end: int, final: tuple[float, Array], instants: Array
+    steps: Dense,
+    states: Array,
+    place: tuple[int, int],
+    final: tuple[float, Array],
+    instants: Array,
+    kinks: tuple[bool, ...],
 ) -> Part:
-    t, h, y = steps.t_old[first:end], steps.h[first:end], states[first:end]
-    fresh = np.isin(t, instants).astype(np.uint8)
+    """The steps from the first to before the second place; ``kinks``: whether they begin and end at a kink of a law."""
+    own = slice(*place)
+    t, h = np.ascontiguousarray(steps.t_old[own]), np.ascontiguousarray(steps.h[own])
+    fresh, edges = np.isin(t, instants).astype(np.uint8), np.zeros((t.size, 2))
     fresh[:1] = 1
-    return Part(np.ascontiguousarray(t), np.ascontiguousarray(h), np.ascontiguousarray(y), fresh, final, first)
+    clearance = _BESIDE * float(np.abs(h).max(initial=0.0))
+    for column, row in enumerate((0, -1)):
+        if kinks[column] and t.size:
+            edges[row, column] = min(clearance / abs(h[row]), _LARGEST_MOVE)
+    return Part(t, h, np.vstack([states[own], final[1]]), fresh, edges, final[0], clearance)

@@ -23,7 +23,7 @@ from kanegen.solve.contacts import start_modes
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.feedback.closed_loop import other_inputs
 from kanegen.solve.gradients.objective import Objective
-from kanegen.solve.gradients.runs import gradient_run, sensitivities_of
+from kanegen.solve.gradients.runs import gradient_run, sensitivity_run
 from kanegen.solve.inverse import InverseDynamics, inverse_dynamics
 from kanegen.solve.run.options import read_options, span_of
 from kanegen.solve.run.preparation import Preparation
@@ -48,6 +48,8 @@ def integrate(
     """
     events = detected_events(problem, start, t1, options)
     check_start(problem, start)
+    wanted = options["sensitivities"] is not None
+    sensitivities = sensitivity_run(problem, start, held, options) if wanted else None
     module, (t0, q0, u0, s0, _) = problem.functions.module, start
     with _progress(problem.functions.description.name, t0, t1, options["progress"]) as call:
         result = module.integrate(
@@ -73,8 +75,8 @@ def integrate(
     fields = RunFields(problem, (t0, t1), options, result)
     solution = Solution(fields)
     require_finished(problem, solution, result, t1)
-    if options["sensitivities"] is not None:
-        fields.sensitivities = sensitivities_of(problem, start, held, options["sensitivities"], options, solution)
+    if sensitivities is not None:
+        fields.sensitivities = sensitivities.result(solution)
     return solution
 
 

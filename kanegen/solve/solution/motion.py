@@ -72,8 +72,8 @@ class Solution(SolutionQuantities):
 
     ``events``: the events of the run, in order. ``contacts``, a :class:`ContactHistory`: modes over time and contact
     forces; None for a model without contacts. ``control``, a :class:`ControlHistory`: controls, servo-errors and
-    saturation; None for an open loop. ``sensitivities``: the derivatives of a run with ``sensitivities=``, else None. At a
-    jump of the speeds ``t`` holds the time twice, with the states before and
+    saturation; None for an open loop. ``sensitivities``, :class:`kanegen.results.Sensitivities`: derivatives of a run
+    with ``sensitivities=``, else None. At a jump of the speeds ``t`` holds the time twice, with the states before and
     after the jump; ``phase`` tells them apart, and ``solution(t)`` and ``t_eval`` give the state after it.
 
     Every quantity of the solver is an attribute, ``solution.energy`` (n_t,) or ``solution.multipliers`` (n_t, n_c),

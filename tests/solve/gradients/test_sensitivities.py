@@ -1,0 +1,259 @@
+"""Forward sensitivities: closed forms, differences of accurate runs, events, and refusals."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+import sympy.physics.mechanics as me
+from messages import raises
+from numpy.testing import assert_allclose
+from sensitivity_models import F, a, c, differences, k, line, m, v, x
+from systems import initial, solver_for
+
+import kanegen as kg
+from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
+
+EXPLICIT = [name for name in (*ADAPTIVE, *FIXED_STEP) if name not in IMPLICIT]
+TIGHT: dict[str, Any] = {"rtol": 1e-12, "atol": 1e-13}
+
+
+def oscillator(**more: Any) -> kg.Model:
+    return line("oscillator", -k * x, {k: 4.0}, **more)
+
+
+@pytest.mark.parametrize("method", EXPLICIT)
+def test_an_oscillator_has_its_derivatives_in_closed_form(method: str) -> None:
+    """x = x0 cos wt + v0/w sin wt with w = sqrt(k / m); d/dk by w' = 1 / (2 w m)."""
+    options = {"step": 1e-3} if method in FIXED_STEP else TIGHT
+    solver, (x0, v0), T = kg.build(oscillator()), (0.7, -0.4), 1.3
+    solution = solver.integrate((0.0, T), [x0], [v0], sensitivities=(k, m, "x", v), method=method, **options)
+    S, w = solution.sensitivities, 2.0
+    by_w = -x0 * T * np.sin(w * T) - v0 / w**2 * np.sin(w * T) + v0 / w * T * np.cos(w * T)
+    tolerance = {"rtol": 1e-9 if method not in FIXED_STEP else 1e-7}
+    assert_allclose(S["x", "k"][-1], by_w / (2 * w), **tolerance)
+    assert_allclose(S[x, m][-1], -by_w * w / 2, **tolerance)
+    assert_allclose(
+        S.matrix[-1][:, 2:], [[np.cos(w * T), np.sin(w * T) / w], [-w * np.sin(w * T), np.cos(w * T)]], **tolerance
+    )
+    assert S.matrix.shape == (solution.t.size, 2, 4)
+    assert_allclose(S(T), S.matrix[-1], rtol=1e-14)
+
+
+def test_dense_output_and_requested_times_have_derivatives() -> None:
+    solver, times = kg.build(oscillator()), np.linspace(0.0, 2.0, 7)
+    solution = solver.integrate((0.0, 2.0), [1.0], [0.0], t_eval=times, sensitivities="x", **TIGHT)
+    assert_allclose(solution.sensitivities["x", "x"], np.cos(2.0 * times), atol=1e-9)
+    assert_allclose(solution.sensitivities(times), solution.sensitivities.matrix, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["l1", "m1", "theta", "u1"])
+def test_a_start_completed_by_constraints_moves(name: str) -> None:
+    """The slider-crank's start is given by one angle and one rate; the others follow from the lengths."""
+    solver, start = solver_for("slider_crank").with_initial({}), initial("slider_crank")
+    q0, u0 = {"theta": start["q"][0]}, {"u1": start["u"][0]}
+
+    def end(e: float) -> Any:
+        here, q, u = solver, dict(q0), dict(u0)
+        if name in solver.parameters:
+            here = solver.with_parameters({name: solver.parameters[name] + e})
+        else:
+            (q if name in q else u)[name] += e
+        with pytest.warns(kg.ModelWarning, match="several positions"):
+            run = here.integrate((0.0, 0.8), q, u, method="dop853", rtol=1e-13, atol=1e-14)
+        return np.concatenate([run.q[-1], run.u[-1]])
+
+    with pytest.warns(kg.ModelWarning, match="several positions"):
+        solution = solver.integrate((0.0, 0.8), q0, u0, sensitivities=name, **TIGHT)
+    expected = differences(end, 2e-3)
+    assert_allclose(solution.sensitivities.matrix[-1][:, 0], expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+
+
+def test_quantities_and_outputs_have_derivatives() -> None:
+    model = line("damped", -k * x - c * v, {k: 4.0, c: 0.3}, potential_energy=k * x**2 / 2, outputs={"power": c * v**2})
+    solver = kg.build(model)
+    solution = solver.integrate((0.0, 1.0), [1.0], [0.0], sensitivities=("c", "k"), **TIGHT)
+    X, V = solution.sensitivities.matrix[-1]
+    (q,), (u,) = solution.q[-1], solution.u[-1]
+    energy = np.array([0.0, q**2 / 2]) + 4.0 * q * X + u * V
+    assert_allclose(solution.sensitivities.of("energy")[-1], energy, rtol=1e-12)
+    assert_allclose(solution.sensitivities.of("power")[-1], np.array([u**2, 0.0]) + 2 * 0.3 * u * V, rtol=1e-12)
+    with raises(kg.SolveError, "there is no quantity or output 'enrgy'; did you mean 'energy'?"):
+        solution.sensitivities.of("enrgy")
+
+
+def test_inputs_that_are_constant_vary_and_others_act() -> None:
+    f, g = me.dynamicsymbols("f g")
+    solver = kg.build(line("pushed", f + g - k * x, {k: 1.0}, inputs=[kg.Input(f), kg.Input(g)]))
+    r = {"f": 0.5, "g": lambda t: np.sin(3.0 * t)}
+    solution = solver.integrate((0.0, 2.0), [0.0], [0.0], r, sensitivities=("f", "k"), **TIGHT)
+    assert_allclose(solution.sensitivities["x", "f"][-1], 1.0 - np.cos(2.0), rtol=1e-10)
+
+    def end(e: float) -> Any:
+        return solver.with_parameters({k: 1.0 + e}).integrate((0.0, 2.0), [0.0], [0.0], r, **TIGHT).q[-1, 0]
+
+    assert_allclose(solution.sensitivities["x", "k"][-1], differences(end, 1e-2), rtol=1e-8)
+    with raises(kg.SolveError, "the input g is not constant in this run"):
+        solver.integrate((0.0, 2.0), [0.0], [0.0], r, sensitivities="g")
+
+
+# -- events -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_terminal_event_moves_with_parameters() -> None:
+    """heyoka's oscillator: x = cos(sqrt(k) t) is zero at pi / (2 sqrt k), so dt/dk = -pi / (4 k^1.5)."""
+    solver = kg.build(oscillator(events=[kg.Event("zero", x, terminal=True)]))
+    solution = solver.integrate((0.0, 9.0), [1.0], [0.0], sensitivities=("k", "x"), **TIGHT)
+    assert solution.status is kg.Outcome.TERMINAL_EVENT
+    assert_allclose(solution.sensitivities.event_time["k"], -np.pi / (4 * 4.0**1.5), rtol=1e-10)
+    assert_allclose(solution.sensitivities.event_time["x"], 0.0, atol=1e-12)
+
+
+def bouncing_states(e: Any) -> kg.Model:
+    """A ball as two states, height and velocity, which the event resets: z' = w, w' = -g."""
+    z, w = me.dynamicsymbols("z w")
+    g = sympy.Symbol("g")
+    floor = kg.Event("floor", z, direction=-1, reset={z: 0 * z, w: -e * w})
+    return line("ball", -x, {g: 10.0, e: 0.9}, states={z: w, w: -g}, events=[floor])
+
+
+def test_resets_have_saltation_matrices_over_many_bounces() -> None:
+    """From rest at the height h the n-th bounce is at t_n = sqrt(2 h / g) (1 + 2 sum e^j, j = 1 .. n - 1)."""
+    e, h, g = sympy.Symbol("e"), 1.0, 10.0
+    solver = kg.build(bouncing_states(e))
+    T = 6.0
+    solution = solver.integrate((0.0, T), [0.0], [0.0], s0=[h, 0.0], sensitivities=("e", "g", "z"), **TIGHT)
+    n = len(solution.events)
+    assert n > 10
+
+    def time(n: int, e: float, g: float, h: float) -> float:
+        return float(np.sqrt(2 * h / g) * (1 + 2 * sum(e**j for j in range(1, n))))
+
+    for number in (1, 2, n):
+        by_e = differences(lambda d, number=number: time(number, 0.9 + d, g, h), 1e-3)  # type: ignore[misc]
+        t_n = time(number, 0.9, g, h)
+        assert_allclose(
+            solution.sensitivities.event_times[number - 1], [by_e, -t_n / (2 * g), t_n / (2 * h)], rtol=1e-9
+        )
+
+    def state(e: float, g: float, h: float) -> Any:
+        w, since = e**n * np.sqrt(2 * g * h), T - time(n, e, g, h)
+        return np.array([w * since - g * since**2 / 2, w - g * since])
+
+    expected = [
+        differences(lambda d: state(0.9 + d, g, h), 1e-4),
+        differences(lambda d: state(0.9, g + d, h), 1e-3),
+        differences(lambda d: state(0.9, g, h + d), 1e-4),
+    ]
+    assert_allclose(solution.sensitivities.matrix[-1][2:], np.transpose(expected), rtol=1e-8)
+
+
+@pytest.mark.parametrize("force", [-a * sympy.sign(x), sympy.Piecewise((a, x < 0.3), (-a, True))])
+def test_forces_that_jump_without_an_event_are_refused(force: Any) -> None:
+    """The step control finds such a jump, but nobody locates it, so that its saltation would be missing."""
+    f = me.dynamicsymbols("f")
+    of_law = line("relay", f, {a: 0.8}, inputs=[kg.Input(f, law=force)])
+    for model in (line("jump", force, {a: 0.8}), of_law):
+        with raises(kg.errors.BuildError, "jumps where a condition on the state changes", "no event is located"):
+            kg.build(model).integrate((0.0, 2.5), [1.0], [0.0], sensitivities="a")
+
+
+@pytest.mark.parametrize(
+    "force", [-a * sympy.Abs(x) * x, sympy.Max(-1, -a * x), sympy.Piecewise((-a * x, x < 0), (-2 * a * x, True))]
+)
+def test_forces_with_kinks_have_derivatives(force: Any) -> None:
+    solver = kg.build(line("kinked", force, {a: 2.0}))
+    solution = solver.integrate((0.0, 3.0), [1.0], [0.0], sensitivities="a", rtol=1e-11, atol=1e-12)
+
+    def end(e: float) -> Any:
+        return solver.with_parameters({a: 2.0 + e}).integrate((0.0, 3.0), [1.0], [0.0], **TIGHT).q[-1, 0]
+
+    assert_allclose(solution.sensitivities["x", "a"][-1], differences(end, 1e-3), rtol=1e-4)
+
+
+def test_a_saturated_law_is_differentiated_in_each_of_its_modes() -> None:
+    f = me.dynamicsymbols("f")
+    servo = kg.Input(f, law=-5 * x - c * v, saturation=1)
+    solver = kg.build(line("saturated", f, {c: 0.4}, inputs=[servo]))
+    solution = solver.integrate((0.0, 3.0), [1.0], [0.0], sensitivities="c", **TIGHT)
+
+    def end(e: float) -> Any:
+        return solver.with_parameters({c: 0.4 + e}).integrate((0.0, 3.0), [1.0], [0.0], **TIGHT).q[-1, 0]
+
+    assert_allclose(solution.sensitivities["x", "c"][-1], differences(end, 1e-3), rtol=1e-7)
+
+
+def test_a_guard_that_only_touches_zero_has_no_derivative() -> None:
+    """The ball of a throw just reaches the height of the event: g' = 0 there."""
+    z, w = me.dynamicsymbols("z w")
+    top = kg.Event("top", w**2 * sympy.sign(w), direction=0)
+    solver = kg.build(line("throw", -x, {}, states={z: w, w: -1}, events=[top]))
+    with raises(kg.SolveError, "no derivative beyond the event 'top'", "grazing"):
+        solver.integrate((0.0, 2.0), [0.0], [0.0], s0=[0.0, 1.0], sensitivities="z", **TIGHT)
+
+
+# -- many directions, records and refusals ----------------------------------------------------------------------------
+
+
+def test_directions_do_not_depend_on_those_beside_them() -> None:
+    """Directions are computed several at a time; the results are those of each by itself."""
+    solver, start = solver_for("whipple_bicycle"), initial("whipple_bicycle")
+    q0, u0 = start["q"], start["u"]
+    names = solver.description.parameters[:9]
+    together = solver.integrate((0.0, 0.2), q0, u0, sensitivities=names).sensitivities.matrix[-1]
+    for number in (0, 8):
+        alone = solver.integrate((0.0, 0.2), q0, u0, sensitivities=names[number]).sensitivities.matrix[-1]
+        assert_allclose(alone[:, 0], together[:, number], rtol=1e-13, atol=1e-13)
+
+
+def test_a_pickle_keeps_the_derivatives_at_the_stored_times() -> None:
+    solution = kg.build(oscillator()).integrate((0.0, 1.0), [1.0], [0.0], sensitivities="k")
+    again = pickle.loads(pickle.dumps(solution)).sensitivities
+    assert_allclose(again["x", "k"], solution.sensitivities["x", "k"], rtol=0.0)
+    with raises(kg.SolveError, "unpickled"):
+        again(0.5)
+
+
+def test_refusals_name_what_cannot_vary() -> None:
+    solver = kg.build(oscillator())
+    run = ((0.0, 1.0), [1.0], [0.0])
+    with raises(kg.SolveError, "sensitivities:", "did you mean", "'k'"):
+        solver.integrate(*run, sensitivities="kk")
+    with raises(kg.SolveError, "expected names of parameters, start values or inputs"):
+        solver.integrate(*run, sensitivities=())
+    with raises(kg.SolveError, 'method="rodas"', "explicit method"):
+        solver.integrate(*run, sensitivities="k", method="rodas")
+    with raises(kg.SolveError, "dense output", "dense_output=False"):
+        solver.integrate(*run, sensitivities="k", dense_output=False)
+    solution = solver.integrate(*run, sensitivities="k")
+    with raises(kg.SolveError, "variable"):
+        solution.sensitivities["y", "k"]
+    with raises(kg.SolveError, "expected a pair"):
+        solution.sensitivities["x"]
+    with raises(kg.SolveError, "within the motion"):
+        solution.sensitivities(1.5)
+    with raises(kg.SolveError, "no event of the model occurred"):
+        solution.sensitivities.event_time  # noqa: B018
+
+
+def test_a_dependent_start_value_is_refused_by_name() -> None:
+    solver, start = solver_for("slider_crank"), initial("slider_crank")
+    q0, u0 = start["q"], start["u"]
+    with raises(kg.SolveError, "the start value of", "cannot vary", "the constraints determine it"):
+        solver.integrate((0.0, 0.1), q0, u0, sensitivities=("theta", "beta", "x"))
+
+
+def test_features_without_derivatives_are_named() -> None:
+    model = line("falling", -9.81 * m, {}, contacts=[kg.Unilateral(x, name="floor")])
+    with raises(kg.SolveError, "not available with contacts (floor)"):
+        kg.build(model).integrate((0.0, 1.0), [1.0], [0.0], sensitivities="m")
+
+
+def test_symbols_that_are_inputs_of_laws_have_no_value_to_vary() -> None:
+    f = me.dynamicsymbols("f")
+    solver = kg.build(line("held", f, {F: 1.0}, inputs=[kg.Input(f, law=-F * x)]))
+    with raises(kg.SolveError, "the input f is determined by its law"):
+        solver.integrate((0.0, 1.0), [1.0], [0.0], sensitivities="f")
