@@ -170,7 +170,7 @@ def variation_sources(sources: Sources, name: str, method: str) -> dict[str, str
         files[DIRECTIONS_FILE] = render(f"{SENSITIVITIES}/directions.c.jinja", name=name, entry=entry, **shared)
     tableau = {"kg_tableaux.h": runtime_headers((method,))["kg_tableaux.h"]}
     headers = {
-        **_headers(*LANE_HEADERS),
+        **_headers("kg_lanes.h", "kg_lane_types.h"),
         **{name: _text(f"{SENSITIVITIES}/{name}") for name in (VARIATIONS_HEADER, "kg_direction.h")},
     }
     return _with_headers(sources, {**files, **headers, **tableau})

@@ -8,7 +8,8 @@
 #define KG_VARIATIONS_H
 
 #include "kg_direction.h"
-#include "kg_rows.h"
+
+#define KG_EXPORT __attribute__((visibility("default")))
 
 /* The sizes of the initial value problem of (y, dy), and the changes of inputs and contact forces. */
 #define KG_PAIR (2 * KG_N)

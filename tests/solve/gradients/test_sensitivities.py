@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import sympy
 import sympy.physics.mechanics as me
+from ccompile import C_COMPILER, compile_source
 from messages import raises
 from numpy.testing import assert_allclose
 from sensitivity_models import F, a, c, differences, k, line, m, v, x
 from systems import initial, solver_for
 
 import kanegen as kg
+from kanegen.codegen.adjoints import ADJOINT_FILE, adjoint_sources
+from kanegen.codegen.lanes import DIRECTIONS_FILE, VARIATIONS_FILE, variation_sources
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
 
 EXPLICIT = [name for name in (*ADAPTIVE, *FIXED_STEP) if name not in IMPLICIT]
@@ -257,3 +261,13 @@ def test_symbols_that_are_inputs_of_laws_have_no_value_to_vary() -> None:
     solver = kg.build(line("held", f, {F: 1.0}, inputs=[kg.Input(f, law=-F * x)]))
     with raises(kg.SolveError, "the input f is determined by its law"):
         solver.integrate((0.0, 1.0), [1.0], [0.0], sensitivities="f")
+
+
+@pytest.mark.parametrize("name", ["rolling_disk", "muscle_arm"])
+def test_the_code_compiles_without_warnings(name: str, tmp_path: Path) -> None:
+    part = solver_for(name).extension.more(("variation",))
+    files = variation_sources(part.sources, "variation", "verner9") | adjoint_sources("dop853")
+    headers = {file: text for file, text in files.items() if file.endswith(".h")}
+    for file in (VARIATIONS_FILE, DIRECTIONS_FILE, ADJOINT_FILE):
+        flags = ("-c", "-O1", "-DKG_FUSED", "-march=native", "-Wshadow", "-Wno-psabi", "-Wno-pedantic")
+        compile_source(C_COMPILER, files[file], tmp_path / file.removesuffix(".c"), *flags, headers=headers)
