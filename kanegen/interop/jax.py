@@ -10,6 +10,8 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
+from kanegen.interop.modules import jax_in_doubles, require_doubles
+from kanegen.interop.motions import motion as motion
 from kanegen.solve import Solver
 from kanegen.solve.values import by_name
 
@@ -47,12 +49,12 @@ def ode(solver: Solver) -> Callable[..., Any]:
         If jax is missing or computes with 32 bits, if the Jacobians were not built, for models with contacts, and, from
         the function, for arguments of the wrong shape and for inputs or parameters without a value.
     """
-    jax = _jax()
+    jax = jax_in_doubles()
     host = _Host(solver)
     rates, laws = (_differentiable(jax, host, values) for values in (host.rates, host.laws))
 
     def function(t: Any, y: Any, r: Any = None, p: Any = None) -> Any:
-        _require_doubles(jax)
+        require_doubles(jax)
         open_inputs, by_law = (r, ()) if host.gives_all(r) else host.beside_laws(jax.numpy, r)
         given = {"t": t, "y": y, "r": open_inputs, "p": host.parameters if p is None else p}
         if p is None:
@@ -199,21 +201,3 @@ class _Host:
             each = [self._values(names, shape[1:], p, *row) for row in zip(t, y, r, strict=True)]
             return np.array(each)
         return values[0] if len(values) == 1 else np.concatenate(values, axis=-1)
-
-
-def _jax() -> Any:
-    try:
-        import jax
-        import jax.numpy
-    except ImportError as error:
-        raise SolveError("kanegen.interop.jax needs jax: pip install 'kanegen[targets]'") from error
-    _require_doubles(jax)
-    return jax
-
-
-def _require_doubles(jax: Any) -> None:
-    if not jax.config.jax_enable_x64:
-        raise SolveError(
-            "JAX computes with 32 bits, in which the motion of a mechanism has no accurate derivatives: call "
-            "jax.config.update('jax_enable_x64', True) before arrays are made"
-        )

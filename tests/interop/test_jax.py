@@ -196,3 +196,46 @@ def test_laws_give_their_inputs_wherever_r_does_not() -> None:
     t, start, _, _ = arguments("lqr_cart_pole")  # its only input has a law
     alone = solver_of("lqr_cart_pole")
     np.testing.assert_allclose(kg.interop.jax.ode(alone)(t, start), alone.ode(t, start), rtol=1e-13)
+
+
+# -- whole motions ----------------------------------------------------------------------------------------------------
+
+
+def test_a_motion_has_derivatives_by_jax() -> None:
+    """An oscillator in closed form: values, forward and reverse derivatives, batches and compilation."""
+    x, v = me.dynamicsymbols("x v")
+    k, m = sm.symbols("k m")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    model = kg.Model(
+        name="oscillator",
+        frame=N,
+        bodies=[me.Particle("P", P, m)],
+        loads=[(P, -k * x * N.x)],
+        coordinates=[x],
+        speeds=[v],
+        kinematics=[x.diff(TIME) - v],
+        parameters={k: 4.0, m: 1.0},
+    )
+    times = np.linspace(0.0, 1.5, 4)
+    motion = kg.interop.jax.motion(kg.build(model), times, ("k", "x"), u0={"v": 0.0}, rtol=1e-11, atol=1e-12)
+
+    def exact(z: Any) -> Any:
+        w = jax.numpy.sqrt(z[0])
+        columns = z[1] * jax.numpy.cos(w * times), -z[1] * w * jax.numpy.sin(w * times)
+        return jax.numpy.stack(columns, axis=1)
+
+    z = jax.numpy.array([4.0, 0.7])
+    np.testing.assert_allclose(motion(z), exact(z), rtol=1e-9, atol=1e-9)
+    for derivative in (jax.jacfwd, jax.jacrev):
+        np.testing.assert_allclose(derivative(motion)(z), derivative(exact)(z), rtol=1e-8, atol=1e-8)
+    batch = jax.numpy.array([[4.0, 0.7], [5.0, -0.2]])
+    slopes = jax.jit(jax.vmap(jax.grad(lambda z: motion(z)[-1, 0] ** 2)))(batch)
+    np.testing.assert_allclose(slopes, jax.vmap(jax.grad(lambda z: exact(z)[-1, 0] ** 2))(batch), rtol=1e-7)
+    assert np.isnan(motion(jax.numpy.array([-1.0, jax.numpy.nan]))).all()
+    with raises(kg.SolveError, "z has shape (1,)", "(2,): k, x"):
+        motion(jax.numpy.ones(1))
+    with raises(kg.SolveError, "with_respect_to", "'y'"):
+        kg.interop.jax.motion(kg.build(model), times, ("y",))
