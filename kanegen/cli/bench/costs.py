@@ -17,12 +17,16 @@ from kanegen.cli.bench.timing import call_task, interleaved, statement_task
 from kanegen.model import Projection
 from kanegen.modelfile import ModelFile
 from kanegen.pipeline import build
+from kanegen.solve import Objective
 
 SAMPLE_TIME, SAMPLES = 1e-3, 2000
 """Samples of the inputs at 1 kHz, with one step of rk4 each."""
 
 LAW_SECONDS, LAW_STEP = 40.0, 1e-3
 MOTION_SECONDS = 10.0
+
+GRADIENT_SECONDS, DIRECTIONS = 10.0, 8
+"""A motion that is differentiated, and the directions of its sensitivities."""
 
 ROWS = 10000
 """States of a batch: their columns stay in the second-level cache of a processor (1.6 MB for the rolling disk)."""
@@ -87,6 +91,27 @@ def projection_costs(file: ModelFile, rounds: int) -> dict[str, float]:
     names = {"t0": t0, "t1": t0 + MOTION_SECONDS, "q": q, "u": u}
     tasks = {name: statement_task(call, {**names, "solver": solver}) for name, solver in solvers.items()}
     return interleaved(tasks, 4 * rounds)
+
+
+def gradient_costs(file: ModelFile, rounds: int) -> dict[str, float]:
+    """For ``integrate`` by dopri5 to rtol 1e-10: ``plain``, with `DIRECTIONS` directions as ``forward``, and a gradient
+    in all parameters as ``adjoint``."""
+    solver, start = build(file.model), file.start()
+    d, t0 = solver.description, float(start["t"])
+    q, u = solver.make_consistent(t0, start["q"], start["u"])[:2]
+    varied = (*d.parameters, *d.coordinates, *d.speeds) if not d.constraints.levels else d.parameters
+    names = {
+        **{"solver": solver, "t0": t0, "t1": t0 + GRADIENT_SECONDS, "q": q, "u": u},
+        **{"directions": varied[:DIRECTIONS], "parameters": d.parameters},
+        "objective": Objective(terminal=file.model.coordinates[0]),
+    }
+    arguments = "(t0, t1), q, u, rtol=1e-10, atol=1e-12"
+    calls = {
+        "plain": f"solver.integrate({arguments}, dense_output=False)",
+        "forward": f"solver.integrate({arguments}, sensitivities=directions)",
+        "adjoint": f"solver.value_and_gradient(objective, {arguments}, with_respect_to=parameters)",
+    }
+    return interleaved({name: statement_task(call, names) for name, call in calls.items()}, rounds)
 
 
 def batch_costs(file: ModelFile, rounds: int) -> dict[str, float]:

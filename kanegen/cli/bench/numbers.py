@@ -41,6 +41,12 @@ CONSTRAINED: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 ROLLING_SECONDS = 10.0
 BATCHES = ("rolling_disk", "slider_crank", "whipple_bicycle")
+DIFFERENTIATED: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("rolling_disk", {}),
+    ("slider_crank", {}),
+    ("spatial_chain", {"n": 4}),
+    ("whipple_bicycle", {}),
+)
 LAW_GAINS = ("k_x", "k_theta", "k_v", "k_w")
 TARGET_LINKS = 6
 """Number of links of the chain to which the target of the derivation applies."""
@@ -126,6 +132,7 @@ class Benchmark:
             ("starting up", self._startup),
             ("integrating the rolling disk", self._integration),
             ("projecting after each step", self._projections),
+            ("differentiating motions", self._gradients),
         )
 
     def _file(self, name: str, **options: Any) -> ModelFile:
@@ -252,6 +259,19 @@ class Benchmark:
 
     def _projections(self) -> list[Result]:
         return [self._projected(name) for name in ("slider_crank", "rolling_disk")]
+
+    def _gradients(self) -> list[Result]:
+        results = []
+        for name, options in DIFFERENTIATED:
+            best = costs.gradient_costs(self._file(name, **options), self.rounds)
+            plain, what = best["plain"], label(name, options)
+            for kind, title, target in (
+                ("forward", f"{costs.DIRECTIONS} directions beside a motion", Target(5.0, 3.5, "times")),
+                ("adjoint", "a gradient in all parameters, the motion included", Target(6.0, 4.0, "times")),
+            ):
+                detail = f"dopri5, 10 s: {seconds_text(best[kind])} against {seconds_text(plain)} for the motion"
+                results.append(Result(f"{title}, {what}", best[kind] / plain, target, detail))
+        return results
 
     def _projected(self, name: str) -> Result:
         best = costs.projection_costs(self._file(name), self.rounds)
