@@ -12,7 +12,7 @@ import pytest
 from agreement import require_agreement
 from handmade import pendulum
 from messages import raises
-from systems import initial, model_of
+from systems import example_names, initial, model_of
 
 import kanegen as kg
 from kanegen.backends.cython import job, kernel, toolchain
@@ -45,6 +45,14 @@ def test_tcc_agrees_and_compiles_alone(name: str, monkeypatch: pytest.MonkeyPatc
     assert [path.name for path in quick.extension.path.parent.glob("*.so")] == [
         path.name for path in usual.extension.path.parent.glob("*.so")
     ]
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", [name for name in example_names() if name not in EXAMPLES])
+def test_all_other_models_agree(name: str) -> None:
+    if shutil.which("tcc") is None:
+        pytest.skip("needs tcc: apt install tcc")
+    require_agreement(name, kg.build(model_of(name)), kg.build(model_of(name), compiler=CompilerOptions(quick=True)))
 
 
 def test_without_tcc_nothing_is_optimized_and_bits_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
