@@ -62,8 +62,8 @@ def build(
         With None, those that only the user calls, such as Q, energies and outputs, are compiled when they are first
         used if the model is large (docs/building.md).
     compiler
-        Flags of the C compiler, a :class:`CompilerOptions`; None: the default flags. The environment variable ``CC``
-        selects the compiler.
+        Flags of the C compiler, a :class:`CompilerOptions`; None: the default flags. With ``quick=True`` a model is
+        compiled in the shortest time, for slower runs. The environment variable ``CC`` selects the compiler.
     backend
         The back end that evaluates and integrates: a key of :data:`kanegen.backends.registry.BACKENDS`.
 

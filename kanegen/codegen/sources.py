@@ -200,13 +200,15 @@ def include_closure(files: Mapping[str, str], available: Mapping[str, str]) -> d
     """The headers that C files include, directly or indirectly, and that are not among the files.
 
     ``files``: texts by path, ``available``: texts by name, whatever the folder in which a file expects them. The result
-    is sorted by name. Raises `BuildError` for a header in neither argument.
+    is sorted by name; absolute paths, which need no copy, are left out. Raises `BuildError` for a header in neither
+    argument.
     """
     own = {PurePosixPath(path).name for path in files}
     included: dict[str, str] = {}
     waiting = [text for path, text in files.items() if path.endswith((".c", ".h"))]
     while waiting:
-        for name in {PurePosixPath(path).name for path in _INCLUDE.findall(waiting.pop())}:
+        paths = map(PurePosixPath, _INCLUDE.findall(waiting.pop()))
+        for name in {path.name for path in paths if not path.is_absolute()}:
             if name not in own and name not in included:
                 if name not in available:
                     raise BuildError(f"the generated sources lack the runtime header {name!r}")

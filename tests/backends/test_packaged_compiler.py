@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from agreement import ROUNDING, require_agreement
 from click.testing import CliRunner
 from messages import raises, says
 from systems import example_names, initial, model_of
@@ -23,9 +24,6 @@ from kanegen.writing import write_files
 
 FEW = ("rolling_disk", "bouncing_ball", "dc_motor_arm", "sampled_pid")
 """Constraints, contacts, states and sampled inputs."""
-
-ROUNDING = 1e-9
-"""Most difference of two compilers, relative to the largest entry: positions may be close to singular ones."""
 
 RECORDING = """#!/bin/sh
 echo "$ZIG_GLOBAL_CACHE_DIR" >> {log}
@@ -131,20 +129,6 @@ def pair(name: str, command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[kg.S
     monkeypatch.setenv("CC", command)
     monkeypatch.setenv("KANEGEN_KERNEL_FLAGS", "")
     return usual, kg.build(model_of(name))
-
-
-def require_agreement(name: str, usual: kg.Solver, solver: kg.Solver) -> None:
-    """All functions have the same values up to rounding errors, at states near the start of the example."""
-    assert solver.extension.digest != usual.extension.digest
-    start, rng = initial(name), np.random.default_rng(0)
-    r = [0.0] * len(solver.description.inputs) if start.get("r") is None else start["r"]
-    for _ in range(3):
-        q, u = (np.array(start[key]) + rng.uniform(-0.1, 0.1, len(start[key])) for key in ("q", "u"))
-        for function in solver.description.functions:
-            arguments = start["t"], q, u, r, start.get("s")
-            values, expected = (np.asarray(s._functions.get(function).value(*arguments)) for s in (solver, usual))
-            scale = max(1.0, float(np.max(np.abs(expected), initial=0.0)))
-            np.testing.assert_allclose(values, expected, rtol=0.0, atol=ROUNDING * scale, err_msg=function)
 
 
 @pytest.mark.target

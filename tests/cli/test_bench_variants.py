@@ -46,10 +46,13 @@ def test_two_tables_are_refused() -> None:
 
 
 @pytest.mark.target
-@pytest.mark.parametrize("option", ["--flags", "--compilers"])
-def test_command(option: str) -> None:
-    """All variants compute the same right-hand side, or the command fails."""
-    file = str(EXAMPLES / "elliptic_wire.py")
+@pytest.mark.parametrize(
+    ("option", "example"),
+    [("--flags", "elliptic_wire"), ("--compilers", "elliptic_wire"), ("--compilers", "lqr_cart_pole")],
+)
+def test_command(option: str, example: str) -> None:
+    """All variants compute the same right-hand side, or the command fails. A law determines the input of the last."""
+    file = str(EXAMPLES / f"{example}.py")
     result = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["bench", file, option, "--rounds", "1"])
     assert result.exit_code == 0, result.output
     names = FLAG_VARIANTS if option == "--flags" else [f"{name}, fused" for name in toolchains()]

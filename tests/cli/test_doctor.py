@@ -43,6 +43,36 @@ def test_a_compiler_that_cannot_link(tmp_path: Path) -> None:
     says(result.output, "broken 1.0", "compiling and linking", "no libc")
 
 
+GCC = "#!/bin/sh\necho gcc 1.0; echo Copyright Free Software Foundation\n"
+"""What tells GCC from other compilers."""
+
+
+@pytest.mark.parametrize(
+    ("others", "named", "expected"), [("clang", "", True), ("clang", "cc", False), ("", "", False)]
+)
+def test_clang_beside_gcc_is_named(
+    others: str, named: str, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which compiler is used, why, and what the other one would be."""
+    for name in filter(None, ("cc", others)):
+        (tmp_path / name).write_text(GCC, encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setattr(sysconfig, "get_config_var", lambda name: None)
+    result = doctor(KANEGEN_CACHE_DIR=str(tmp_path / "cache"), PATH=str(tmp_path), CC=named)
+    says(result.output, "gcc 1.0", "the environment variable CC is" if named else "found on the PATH")
+    assert ("CC=clang" in result.output) == expected
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_what_quick_builds_use(is_there: bool, tmp_path: Path) -> None:
+    if is_there:
+        (tmp_path / "tcc").write_text("#!/bin/sh\n", encoding="utf-8")
+        (tmp_path / "tcc").chmod(0o755)
+    result = doctor(KANEGEN_CACHE_DIR=str(tmp_path / "cache"), PATH=str(tmp_path))
+    words = (str(tmp_path / "tcc"), "quick=True") if is_there else ("without optimizations", "tcc is not")
+    says(result.output, "quick builds", *words)
+
+
 @pytest.mark.parametrize("is_installed", [False, True])
 def test_no_headers_of_python(is_installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the compilation of the Python module needs them, and an installation can have that module."""

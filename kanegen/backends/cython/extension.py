@@ -19,7 +19,7 @@ from kanegen.backends.cython.cache import MANIFEST, open_cache
 from kanegen.backends.cython.generator import known_texts
 from kanegen.backends.cython.job import Job, job_for
 from kanegen.backends.cython.processes import processors, workers
-from kanegen.backends.cython.toolchain import CompilerOptions, link
+from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.backends.cython.wrapper import MODULE, MODULE_FILE, wrapper_file
 from kanegen.backends.garbage import without_collections
 from kanegen.backends.parts import remember, request_of
@@ -37,6 +37,7 @@ from kanegen.codegen.description import DESCRIPTION_FILE, Description
 from kanegen.codegen.sources import (
     Sources,
     files_digest,
+    include_closure,
     runtime_headers,
     text_digest,
     wrapper_digest,
@@ -250,17 +251,15 @@ def _compile(job: Job, sources: Sources, work: Path, wrapper: Future[Path] | Non
     """Write the sources into ``work``, the library of the kernel, and a copy of the Python module."""
     from kanegen.backends.cython.kernel import compile_kernel  # a model from the cache is not compiled
 
-    write_files(sources.files, work)
+    kept = {name: text for name, text in sources.files.items() if not name.endswith(".h") or name == sources.header}
+    headers = include_closure(kept, sources.files)
+    write_files({**kept, **headers}, work)
     library = work / KERNEL_FILE
     with activity(f"compiling {sources.name!r}"), workers(processors()) as submit:
         # The Python module, if it is not there, is compiled in other processes at the same time as the kernel.
         pending = wrapper or submit(wrapper_file, job, sources.files)
-        objects = compile_kernel(job, sources, work, submit)
-        link(job.toolchain, job.options, list(map(str, objects)), library)
+        compile_kernel(job, sources, work, library, submit)
         shutil.copyfile(pending.result(), work / MODULE_FILE)
-    for file in objects:
-        file.unlink()
     # The entry keeps the C code of the model, but not the headers of the runtime, a third of its size.
-    for name in sources.files:
-        if name.endswith(".h") and name != f"{sources.name}.h":
-            (work / name).unlink()
+    for name in headers:
+        (work / name).unlink()

@@ -16,6 +16,7 @@ from kanegen.backends.cython.toolchain import (
     cpu_identity,
     find_toolchain,
     is_gcc,
+    quick_toolchain,
 )
 from kanegen.codegen.sources import text_digest
 
@@ -24,7 +25,7 @@ from kanegen.codegen.sources import text_digest
 class Job:
     """The environment of one build; ``machine`` (versions, compiler, interpreter, CPU) is part of every key.
 
-    ``gcc``: whether the compiler is GCC.
+    ``gcc``: whether the compiler is GCC. ``quick``: the compiler of kernels, if it is another one.
     """
 
     cache: Cache
@@ -32,15 +33,18 @@ class Job:
     options: CompilerOptions
     machine: tuple[str, ...]
     gcc: bool
+    quick: Toolchain | None = None
 
     def key(self, *parts: str) -> str:
-        return text_digest((*self.machine, repr(self.options), *parts))
+        quick = self.quick.stamp if self.quick is not None else ""
+        return text_digest((*self.machine, quick, repr(self.options), *parts))
 
 
 def job_for(options: CompilerOptions, cache: Cache) -> Job:
     """The environment of a build with these options, which is part of its key. Raises `BuildError`."""
     toolchain = find_toolchain()
     version = _compiler_version(toolchain, cache)
+    quick = quick_toolchain() if options.quick else None
     machine = (
         __version__,
         toolchain.stamp,
@@ -51,7 +55,7 @@ def job_for(options: CompilerOptions, cache: Cache) -> Job:
         np.__version__,
         cpu_identity() if options.depends_on_cpu else "",
     )
-    return Job(cache, toolchain, options, machine, is_gcc(version))
+    return Job(cache, toolchain, options, machine, is_gcc(version), quick)
 
 
 def _compiler_version(toolchain: Toolchain, cache: Cache) -> str:

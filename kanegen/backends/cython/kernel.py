@@ -7,18 +7,30 @@ from pathlib import Path
 
 from kanegen.backends.cython.job import Job
 from kanegen.backends.cython.processes import Submit, processors
-from kanegen.backends.cython.toolchain import compile_object
+from kanegen.backends.cython.toolchain import compile_object, link, link_command, make
 from kanegen.codegen.kernel import program_of
 from kanegen.codegen.pieces import Pieces, pieces
 from kanegen.codegen.sources import Sources
 from kanegen.writing import write_files
 
 
-def compile_kernel(job: Job, sources: Sources, work: Path, submit: Submit) -> list[Path]:
-    """Compile the kernel, which is in the folder ``work``; returns the object files there. Raises `BuildError`."""
+def compile_kernel(job: Job, sources: Sources, work: Path, target: Path, submit: Submit) -> None:
+    """Compile the kernel, which is in the folder ``work``, to a library there. Raises `BuildError`."""
+    if job.quick is not None:
+        flags = (*job.options.common, *job.options.kernel, f"-I{work}")
+        parts = [*flags, str(work / sources.kernel)]
+        make(job.quick, link_command(job.quick, job.options, parts, str(target)), target)
+        return
+    objects = _compile_objects(job, sources, work, submit)
+    link(job.toolchain, job.options, list(map(str, objects)), target)
+    for file in objects:
+        file.unlink()
+
+
+def _compile_objects(job: Job, sources: Sources, work: Path, submit: Submit) -> list[Path]:
+    """Compile the C files of the kernel at the same time; returns the object files."""
     divided, files = _pieces(sources), [work / sources.kernel]
-    optimized = job.options.of_long_kernels(gcc=job.gcc) if divided.has_long_functions else job.options.kernel
-    flags = (*job.options.common, *optimized, "-fvisibility=default")
+    flags = (*job.options.common, *_flags(job, divided), "-fvisibility=default")
     if divided.texts:
         files = [work / f"piece_{k}.c" for k in range(len(divided.texts))]
         write_files({file.name: piece for file, piece in zip(files, divided.texts, strict=True)}, work)
@@ -34,6 +46,12 @@ def compile_kernel(job: Job, sources: Sources, work: Path, submit: Submit) -> li
     for file in set(files) - {work / sources.kernel}:
         file.unlink()
     return objects
+
+
+def _flags(job: Job, divided: Pieces) -> tuple[str, ...]:
+    if job.options.quick:
+        return job.options.unoptimized
+    return job.options.of_long_kernels(gcc=job.gcc) if divided.has_long_functions else job.options.kernel
 
 
 def _pieces(sources: Sources) -> Pieces:

@@ -22,6 +22,9 @@ from kanegen.errors import BuildError, brief
 
 COMPILER_NAMES = ("cc", "gcc", "clang")
 
+QUICK_NAME: Final = "tcc"
+"""A compiler that hardly optimizes, but takes hundredths of a second for a kernel."""
+
 _FEW_PASSES = (
     *("-fno-tree-slp-vectorize", "-fno-tree-dse", "-fno-dse", "-fno-gcse", "-fno-tree-pre", "-fno-tree-fre"),
     *("-fno-tree-sink", "-fno-code-hoisting", "-fno-tree-dominator-opts"),
@@ -52,6 +55,14 @@ def _kernel_flags() -> tuple[str, ...]:
         ) from error
 
 
+def _is_quick() -> bool:
+    """The environment variable ``KANEGEN_QUICK``."""
+    text = os.environ.get("KANEGEN_QUICK", "").strip()
+    if text not in {"", "0", "1"}:
+        raise BuildError(f"the environment variable KANEGEN_QUICK is {text!r}; expected 0 or 1")
+    return text == "1"
+
+
 @dataclass(frozen=True, slots=True)
 class CompilerOptions:
     """Flags of the C compiler; every field is part of the key under which an extension is cached.
@@ -60,6 +71,10 @@ class CompilerOptions:
     runtime, mostly contacts and events. ``lanes``: for batch evaluation. ``wrapper``: for the Cython module.
     ``common``: for all of them. ``link``: for linking. docs/building.md has the reason of each flag. ``-ffast-math``
     raises `BuildError`, because it would remove the checks for NaN and infinity.
+
+    ``quick``: compile the generated model in the shortest time, for evaluations that take several times as long: with
+    tcc where it is installed, else without optimizations. The default is False, or the environment variable
+    ``KANEGEN_QUICK``: 0 or 1.
     """
 
     kernel: tuple[str, ...] = field(default_factory=_kernel_flags)
@@ -69,6 +84,7 @@ class CompilerOptions:
     wrapper: tuple[str, ...] = ("-O2",)
     link: tuple[str, ...] = ()
     common: tuple[str, ...] = ("-fno-math-errno", "-fPIC", "-fvisibility=hidden")
+    quick: bool = field(default_factory=_is_quick)
 
     def __post_init__(self) -> None:
         for name in ("kernel", "steppers", "runtime", "lanes", "wrapper", "link", "common"):
@@ -82,6 +98,13 @@ class CompilerOptions:
                     f"compiler option {name} holds {', '.join(sorted(unsafe))}, with which NaN and infinity are not "
                     "detected; use -fno-math-errno, -ffp-contract=fast or -fno-trapping-math instead"
                 )
+        if not isinstance(self.quick, bool):
+            raise BuildError(f"compiler option quick={brief(self.quick)}; expected True or False")
+
+    @property
+    def unoptimized(self) -> tuple[str, ...]:
+        """The flags of kernels without optimizations."""
+        return (*self.kernel, "-O0")
 
     def of_long_kernels(self, *, gcc: bool) -> tuple[str, ...]:
         """Flags for kernels with functions of thousands of lines; ``gcc``: whether the compiler is GCC.
@@ -144,6 +167,11 @@ def find_toolchain(environment: Mapping[str, str] | None = None) -> Toolchain:
         f"no C compiler: looked for {looked_for} on PATH={search_path!r}, and for the Python package "
         f"{packaged.PACKAGE}. " + _INSTALL_ADVICE
     )
+
+
+def quick_toolchain() -> Toolchain | None:
+    """The compiler of kernels with ``quick=True``, if it is installed; the others compile everything else."""
+    return _toolchain(QUICK_NAME, os.environ.get("PATH"), f"{QUICK_NAME!r} was found on the PATH, for quick=True")
 
 
 def packaged_toolchain(chosen: str) -> Toolchain | None:

@@ -183,7 +183,8 @@ def _cached(job: Job, available: Mapping[str, str]) -> Path:
     from importlib.metadata import version
 
     headers = include_closure(wrapper_templates(), available)
-    key = job.key(files_digest(headers), wrapper_digest(), sys.version, version("cython"))
+    flags = repr((_flags(job.options), job.options.link))  # those of kernels do not matter
+    key = text_digest((*job.machine, flags, files_digest(headers), wrapper_digest(), sys.version, version("cython")))
 
     def fill(work: Path) -> None:
         with activity(FIRST_BUILD, delay=0.0):
