@@ -177,8 +177,11 @@ static __attribute__((noinline)) int kg_ode_evaluate(const kg_ode *ode, const kg
   if (g->run->load_step != 0 || g->run->load_row != 0) {
     kg_directions_load(g);
   }
+  /* The derivative at the end begins the next step. It is taken at the known state there: rounding errors would grow from
+   * step to step where the step is at the limit of stability, because the next step begins at that state. */
+  const double *end = g->row == KG_STAGES ? g->run->y + (g->step + 1) * KG_N : NULL;
   for (int i = 0; i < KG_N; ++i) {
-    g->state[i] = y[i][0];
+    g->state[i] = end != NULL ? end[i] : y[i][0];
     g->change[i] = y[KG_N + i];
   }
   kg_directions_move(g);
