@@ -21,6 +21,8 @@ STEPS = 256
 STEP = 1.0 / 1024.0
 """The step of emitted_steps.c: a power of two, so that the times of steps are exact."""
 
+DEBUGGED = ("-g", "-O1")
+
 SAME_FLAGS = CompilerOptions(steppers=CompilerOptions().kernel)
 """By default, the loops of the module contract products and sums, and its kernels do not."""
 
@@ -48,11 +50,14 @@ def require(*tools: str) -> None:
         pytest.skip(f"{absent} is not installed")
 
 
-def host(project: Project, name: str, *flags: str, command: tuple[str, ...] = STRICT, steps: int = STEPS) -> str:
+def host(
+    project: Project, name: str, *flags: str, command: tuple[str, ...] = STRICT, steps: int = STEPS, defines: str = ""
+) -> str:
     """A program of tests/hosts with the project, as the command that runs it."""
     (project.folder / name).write_text(host_source(name), encoding="utf-8")
-    defines = (f"-DNAME={project.name}", f"-DSTEPS={steps}")
-    return project.compile(command, (name, f"{project.name}.c"), f"{name.split('.')[0]}_program", *defines, *flags)
+    defined = (f"-DNAME={project.name}", f"-DSTEPS={steps}", *defines.split())
+    sources, program = (name, f"{project.name}.c"), f"{name.split('.')[0]}_program"
+    return project.compile(command, sources, program, *flags, defines=defined)
 
 
 # -- languages ----------------------------------------------------------------------------------------------------
@@ -114,7 +119,9 @@ def test_symbols_begin_with_the_name_and_nothing_is_global_data(case: Case, proj
 def test_no_step_allocates_and_copied_contexts_rewind(case: Case, projects: Projects) -> None:
     project = projects.get(case)
     wrapped = [f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "realloc", "free")]
-    lines = project.run(host(project, "emitted_steps.c", "-O1", "-DCOUNT_ALLOCATIONS", *wrapped)).splitlines()
+    lines = project.run(
+        host(project, "emitted_steps.c", *DEBUGGED, *wrapped, defines="-DCOUNT_ALLOCATIONS")
+    ).splitlines()
     assert lines[:2] == ["allocations 0", "rewound 1"]
 
 
@@ -167,8 +174,8 @@ def test_valgrind_finds_nothing(case: Case, projects: Projects) -> None:
     require("valgrind")
     project = projects.get(case)
     check = ("valgrind", "--quiet", "--error-exitcode=9", "--leak-check=full")
-    project.run(*check, project.selftest(STRICT, "-g", "-O1"))
-    project.run(*check, host(project, "emitted_steps.c", "-g", "-O1", steps=32))
+    project.run(*check, project.selftest(STRICT, *DEBUGGED))
+    project.run(*check, host(project, "emitted_steps.c", *DEBUGGED, steps=32))
 
 
 # -- the same bits as the Python module ---------------------------------------------------------------------------
