@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ccompile import HOSTS, host_source
+from ccompile import HOSTS, SANITIZERS, host_source
 from emitted import CASES, LANGUAGES, STRICT, Case, Project, Projects, missing
 from systems import model_of
 
@@ -21,7 +21,7 @@ STEPS = 256
 STEP = 1.0 / 1024.0
 """The step of emitted_steps.c: a power of two, so that the times of steps are exact."""
 
-DEBUGGED = ("-g", "-O1")
+DEBUGGED = ("-g", "-O0")
 
 SAME_FLAGS = CompilerOptions(steppers=CompilerOptions().kernel)
 """By default, the loops of the module contract products and sums, and its kernels do not."""
@@ -95,7 +95,7 @@ def test_models_and_precisions_link_into_one_program(projects: Projects) -> None
     (folder / "all.c").write_text(main, encoding="utf-8")
     everything = Project(folder, "all", parts[0].case)
     sources = [f"{part.folder.name}/{part.name}{kind}.c" for part in parts for kind in ("", "_selftest")]
-    program = everything.compile(STRICT, ("all.c", *sources), "all", "-O1", "-DKG_SELFTEST_NO_MAIN")
+    program = everything.compile(STRICT, ("all.c", *sources), "all", "-O0", "-DKG_SELFTEST_NO_MAIN")
     assert len(re.findall("functions agree", everything.run(program))) == len(parts)
 
 
@@ -139,7 +139,7 @@ def test_every_step_takes_the_same_operations(case: Case, projects: Projects) ->
     shutil.copy(project.folder / f"{project.name}.c", counted)
     defines = (f"-DNAME={project.name}", f"-DSTEPS={STEPS}", "-Icounted", "-I.", f"-I{HOSTS}")
     program = project.compile(
-        ("g++", "-std=c++11", "-O1"), (str(HOSTS / "counted_steps.cpp"),), "counted_steps", *defines
+        ("g++", "-std=c++11", "-O0"), (str(HOSTS / "counted_steps.cpp"),), "counted_steps", *defines
     )
     counts = [int(line) for line in project.run(program).split()]
     assert len(counts) == STEPS
@@ -157,14 +157,13 @@ def test_every_step_takes_the_same_operations(case: Case, projects: Projects) ->
 @EACH
 def test_sanitizers_find_nothing(case: Case, projects: Projects) -> None:
     project = projects.get(case)
-    flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1")
-    project.run(project.selftest(STRICT, *flags))
-    project.run(host(project, "emitted_steps.c", *flags, steps=32))
+    project.run(project.selftest(STRICT, *SANITIZERS))
+    project.run(host(project, "emitted_steps.c", *SANITIZERS, steps=32))
 
 
 @pytest.mark.parametrize("example", ["slider_crank", "bouncing_ball", "sampled_pid"])
 def test_simulations_in_threads_do_not_disturb_each_other(example: str, projects: Projects) -> None:
-    flags = ("-fsanitize=thread", "-g", "-O1", "-pthread")
+    flags = ("-fsanitize=thread", *DEBUGGED, "-pthread")
     program = host(projects.get(Case(example)), "emitted_threads.c", *flags, command=("gcc", "-std=c99"), steps=100)
     assert projects.get(Case(example)).run(program) == "equal 1\n"
 
