@@ -20,11 +20,12 @@ CHECKED = (
     "ensembles",
     "equilibrium",
     "features",
+    "fmi",
     "learn",
     "recipes",
     "results",
 )
-"""Pages whose programs other tests of this folder run with more checks."""
+"""Pages whose programs other tests run with more checks."""
 
 OWNERS: dict[str, Any] = {"kg": kg, "kanegen": kg, "solver": kg.Solver, "solution": kg.Solution, "model": kg.Model}
 """What the names in excerpts stand for."""

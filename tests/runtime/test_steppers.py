@@ -37,7 +37,7 @@ from kanegen.codegen.methods.table import FIXED_STEP as FIXED
 WITH_PEER = ("dopri5", "dop853")
 START = tuple(exact(0.0))
 # Of the solution; dense output loses nothing against it, since its local error is of the same order at least.
-ORDERS = [(name, method.order) for name, method in METHODS.items()]
+ORDERS = [(name, method.coefficients.order) for name, method in METHODS.items()]
 # Sizes at which the leading error term dominates and rounding does not: high orders have room for one halving only.
 HALVINGS = {name: 2 if order > 5 else 3 for name, order in ORDERS}
 SIZES = {name: 0.25 if order > 5 else 0.02 if name in FIXED else 0.05 for name, order in ORDERS}
