@@ -23,9 +23,9 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
     "gcc C99": (*STRICT, "-O2"),
     "gcc C11": ("gcc", "-std=c11", *WARNINGS, "-O0"),
     "clang C99": ("clang", "-std=c99", *WARNINGS, "-O2"),
-    "clang C11": ("clang", "-std=c11", *WARNINGS, "-O1"),
+    "clang C11": ("clang", "-std=c11", *WARNINGS, "-O0"),
     "tcc C99": ("tcc", "-std=c99", "-Wall", "-Werror"),
-    "g++ C++11": ("g++", "-std=c++11", *WARNINGS, "-O1", "-x", "c++"),
+    "g++ C++11": ("g++", "-std=c++11", *WARNINGS, "-O0", "-x", "c++"),
     "clang++ C++11": ("clang++", "-std=c++11", *WARNINGS, "-O1", "-x", "c++"),
 }
 """Compilers with the language that they are to accept."""
