@@ -1,6 +1,6 @@
 # make demo    build, integrate and check build_examples/rolling_disk.py
 # make test    the test suite
-# make test-sympy    the models of SymPy's own test suite against kanegen (about two minutes; see docs/sympy.md)
+# make test-sympy    the models of SymPy's own test suite against kanegen (about half a minute; see docs/sympy.md)
 # make test-targets    further compilers and sanitizers; emitted code in other hosts: analyzers, emulators of microcontrollers, FMI, CasADi,
 #                      JAX (see docs/standalone.md); pages in a browser; sweeps on clusters
 # make test-all    test and test-targets in one session

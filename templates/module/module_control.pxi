@@ -43,139 +43,100 @@ cdef object _stored_columns(const Buffer *buffer, npy_intp width, npy_intp first
 
 
 cdef struct ControlLoop:
+    kg_law shape  # what kg_feedback.h knows of the group
     const kg_function *law  # NULL: `source`
     Source source
     double *inputs  # of the source, (n_r,); NULL: none, the controls follow (q, u) in the state
-    int n
-    const int *slots  # of r
-    const int *places  # of the controls among the values of the law; NULL: it has n values
-    double *values  # of the law, where `places` selects some
-    const double *low
-    const double *high
     double *before  # values before the first sample acts; NaN: those of the first sample
-    const double *first  # values of the first sample, if they are known; else NULL
-    double *tau
-    double *work
-    bint held  # tau is the sample that acts
+    double *held  # the sample that acts
+    bint is_held
     double same_instant  # instants that differ by less (s) are the same
     Buffer samples  # rows of the time, the time from which it acts (infinite: not yet), and the controls
-    ControlLoop *next  # the next group, or NULL
 
 
-cdef int _inputs_at(Evaluation *e, double t, const double *y) noexcept nogil:
+cdef inline int _inputs_at(Evaluation *e, double t, const double *y) noexcept nogil:
     """Let the point read the state y; write the inputs at t into e.r, then the controls of each group for this state."""
-    cdef ControlLoop *c = <ControlLoop *>e.control
-    cdef int status = KG_OK
     _place(e, t, y)
     if e.source.kind != INPUT_CONSTANT and _fill(&e.source, t, y, e.first_state, e.r) < 0:
         return STATUS_PYTHON
-    while c != NULL and status >= 0:
-        status = _control(e, c, t, y)
-        c = c.next
-    return status
+    return KG_OK if e.feedback == NULL else kg_feedback_inputs(e.feedback, &e.at)
 
 
-cdef int _under_law(void *context, double t, const double *y, double *dydt) noexcept nogil:
-    """The right-hand side if only one law writes inputs, without limits and into consecutive places of r."""
-    cdef Evaluation *e = <Evaluation *>context
-    cdef int status
-    _place(e, t, y)
-    status = e.law(&e.at, e.p, e.law_work, e.controls)
-    if status < 0:
-        return status
-    return e.evaluate(&e.at, e.p, e.work, dydt)
-
-
-cdef bint _has_only_law(Evaluation *e) noexcept nogil:
-    """Whether `_under_law` applies; prepares it."""
-    cdef const ControlLoop *c = <ControlLoop *>e.control
-    cdef int k
-    if e.source.kind != INPUT_CONSTANT or N_S or c == NULL or c.next != NULL or c.law == NULL or c.held or c.n == 0:
-        return False
-    for k in range(c.n):
-        if c.slots[k] != c.slots[0] + k or c.low[k] != -INFINITY or c.high[k] != INFINITY:
-            return False
-    e.law, e.law_work, e.controls = c.law.evaluate, c.work, e.r + c.slots[0]
-    return c.places == NULL
-
-
-cdef int _control(Evaluation *e, ControlLoop *c, double t, const double *y) noexcept nogil:
+cdef int _from_source(void *host, int law, const kg_point *at, double *values) noexcept nogil:
+    """The values of a group that no compiled function computes (kg_feedback.source)."""
+    cdef Evaluation *e = <Evaluation *>host
+    cdef ControlLoop *c = <ControlLoop *>e.loops[law]
     cdef int k, status
-    if c.law == NULL and c.inputs == NULL:
-        for k in range(c.n):
-            e.r[c.slots[k]] = y[MODEL.n_q + MODEL.n_u + k]
+    if c.inputs == NULL:
+        memcpy(values, at.u + MODEL.n_u, c.shape.n * sizeof(double))
         return KG_OK
-    if not c.held:
-        status = _evaluate_law(e, c, t, y)
-        if status < 0:
-            return status
-    for k in range(c.n):
-        e.r[c.slots[k]] = c.tau[k]
-    return KG_OK
-
-
-cdef int _evaluate_law(Evaluation *e, ControlLoop *c, double t, const double *y) noexcept nogil:
-    """Write the controls of the law or source, clipped to their limits, into tau."""
-    cdef int status, k
-    if c.law != NULL:
-        _place(e, t, y)
-        status = c.law.evaluate(&e.at, e.p, c.work, c.values)
-        if c.places != NULL:
-            for k in range(c.n):
-                c.tau[k] = c.values[c.places[k]]
-    else:
-        status = _fill(&c.source, t, y, e.first_state, c.inputs)
-        for k in range(c.n):
-            c.tau[k] = c.inputs[c.slots[k]]
-    if status >= 0:
-        for k in range(c.n):
-            c.tau[k] = min(max(c.tau[k], c.low[k]), c.high[k])
+    status = _fill(&c.source, at.t, at.q, e.first_state, c.inputs)
+    for k in range(c.shape.n):
+        values[k] = c.inputs[c.shape.slots[k]]
     return status
 
 
-cdef int _take_sample(Evaluation *e, ControlLoop *c, double t, const double *y) noexcept nogil:
-    """Append a sample for this state to the record; it does not act yet."""
-    cdef int k, status
+cdef int _take_sample(Evaluation *e, int clock, double t, const double *y) noexcept nogil:
+    """Sample the group of a clock for this state, and append the sample to the record; it does not act yet."""
+    cdef kg_feedback *f = e.feedback
+    cdef ControlLoop *c = _loop_of(e, clock)
+    cdef int n = c.shape.n, status
     cdef double *row
-    cdef bint first = c.samples.count == 0
+    cdef const double *values
     # A law reads other inputs, a source does not.
     status = _inputs_at(e, t, y) if c.law != NULL else KG_OK
-    row = _grow(&c.samples, c.n + 2) if status >= 0 else NULL
+    row = _grow(&c.samples, n + 2) if status >= 0 else NULL
     if row == NULL:
         return status if status < 0 else STATUS_NO_MEMORY
-    row[0], row[1] = t, INFINITY
-    memcpy(row + 2, c.tau, c.n * sizeof(double))  # what acts now
-    if first and c.first != NULL:
-        memcpy(c.tau, c.first, c.n * sizeof(double))
-    else:
-        status = _evaluate_law(e, c, t, y)
+    _place(e, t, y)
+    status = kg_feedback_sample(f, clock, &e.at)
     if status < 0:
-        c.samples.count -= c.n + 2
+        c.samples.count -= n + 2
         return status
-    for k in range(c.n):
-        row[2 + k], c.tau[k] = c.tau[k], row[2 + k]
-        if first and c.before[k] != c.before[k]:
-            c.tau[k] = c.before[k] = row[2 + k]
+    values = f.samples + <size_t>(f.clocks[clock].taken % f.waiting) * f.width + (c.held - f.held)
+    row[0], row[1] = t, INFINITY
+    memcpy(row + 2, values, n * sizeof(double))
+    if f.clocks[clock].taken == 0:
+        memcpy(c.before, c.held, n * sizeof(double))
     return KG_OK
 
 
-cdef void _start_to_act(ControlLoop *c, size_t index, double t) noexcept nogil:
-    """The sample with this index acts from t on."""
-    cdef double *row = c.samples.data + index * (c.n + 2)
-    row[1] = t
-    memcpy(c.tau, row + 2, c.n * sizeof(double))
+cdef void _start_to_act(Evaluation *e, int clock, double t) noexcept nogil:
+    """The oldest sample of a clock that waits acts from t on."""
+    cdef ControlLoop *c = _loop_of(e, clock)
+    c.samples.data[<size_t>e.feedback.clocks[clock].acting * (c.shape.n + 2) + 1] = t
+    kg_feedback_act(e.feedback, clock)
+
+
+cdef bint _writes_in_place(const ControlLoop *c) noexcept nogil:
+    """Whether the law can write to r itself: kg_law.in_place."""
+    cdef int k
+    if c.law == NULL or c.is_held or c.shape.places != NULL or c.shape.n == 0:
+        return False
+    for k in range(c.shape.n):
+        if c.shape.slots[k] != c.shape.slots[0] + k or c.shape.low[k] != -INFINITY or c.shape.high[k] != INFINITY:
+            return False
+    return True
+
+
+cdef ControlLoop *_loop_of(Evaluation *e, int clock) noexcept nogil:
+    """The group of a clock: each group has its own."""
+    cdef int k = 0
+    while e.feedback.laws[k].clock != clock:
+        k += 1
+    return <ControlLoop *>e.loops[k]
 
 
 cdef void _recall(ControlLoop *c, double t) noexcept nogil:
-    """Set tau to the sample of a completed run that acts from t on, where t may have a rounding error."""
-    cdef size_t width = c.n + 2, low = 0, high = c.samples.count // width, middle
+    """Let the sample of a completed run act that acts from t on, where t may have a rounding error."""
+    cdef size_t width = c.shape.n + 2, low = 0, high = c.samples.count // width, middle
     while low < high:
         middle = (low + high) // 2
         if c.samples.data[middle * width + 1] - t <= c.same_instant:
             low = middle + 1
         else:
             high = middle
-    memcpy(c.tau, c.samples.data + (low - 1) * width + 2 if low else c.before, c.n * sizeof(double))
+    memcpy(c.held, c.samples.data + (low - 1) * width + 2 if low else c.before, c.shape.n * sizeof(double))
 
 
 cdef class Control:
@@ -201,30 +162,33 @@ cdef class Control:
         places=None,
     ):
         cdef ControlLoop *c = &self.loop
-        indices, c.n = _indices(slots, MODEL.n_r, "slots")
+        cdef kg_law *shape = &c.shape
+        indices, shape.n = _indices(slots, MODEL.n_r, "slots")
         self.inputs = law if isinstance(law, Inputs) else None
         c.law = NULL if law is None or self.inputs is not None else _find(law)
         if self.inputs is not None:
             _require_inputs(law)
-            _indices(slots, MODEL.n_r, "slots")
-        controls = tuple([f"control {i}" for i in range(c.n)])
+        controls = tuple([f"control {i}" for i in range(shape.n)])
         lowest, highest = _as_vector(low, controls, "low").copy(), _as_vector(high, controls, "high").copy()
         if not (lowest <= highest).all():
             raise SolveError(f"low is {_shown(low)} and high {_shown(high)}; expected low <= high for every control")
-        self.initial = numpy.full(c.n, numpy.nan) if before is None else _as_vector(before, controls, "before").copy()
-        values, tau, earlier = numpy.zeros(MODEL.n_r), numpy.zeros(c.n), numpy.zeros(c.n)
-        work = numpy.zeros((0 if c.law == NULL else c.law.work) + 1)
-        self.arrays = [earlier, indices, lowest, highest, tau, work, values]
-        c.slots = <int *>PyArray_DATA(<PyArrayObject *>indices)
-        c.low, c.high, c.tau, c.work, c.before = _data(lowest), _data(highest), _data(tau), _data(work), _data(earlier)
+        self.initial = numpy.full(shape.n, numpy.nan) if before is None else _as_vector(before, controls, "before").copy()
+        values, earlier = numpy.zeros(MODEL.n_r), numpy.zeros(shape.n)
+        self.arrays = [earlier, indices, lowest, highest, values]
+        shape.slots = <int *>PyArray_DATA(<PyArrayObject *>indices)
+        c.before = _data(earlier)
+        shape.before = c.before
         c.inputs = NULL if self.inputs is None else _data(values)
+        if c.law != NULL or c.inputs != NULL:
+            shape.low, shape.high = _data(lowest), _data(highest)
         if c.law != NULL:
+            shape.function = c.law.evaluate
             self.select(law, places)
         if first is not None:
             known = numpy.clip(_as_vector(first, controls, "first"), lowest, highest)
             _check_finite(known, controls, "first")
             self.arrays.append(known)
-            c.first = _data(known)
+            shape.first = _data(known)
         self.read_times(sample_time, delay)
         self.start = _as_array(start, "start")
         if self.start.ndim != 1 or not numpy.isfinite(self.start).all():
@@ -237,28 +201,26 @@ cdef class Control:
     cdef int select(self, object law, object places) except -1:
         """Select the values of the law."""
         cdef ControlLoop *c = &self.loop
-        c.values = c.tau
-        if places is None and _length(c.law) != c.n:
-            raise SolveError(f"the law {law!r} has {_length(c.law)} values for {c.n} slots")
+        if places is None and _length(c.law) != c.shape.n:
+            raise SolveError(f"the law {law!r} has {_length(c.law)} values for {c.shape.n} slots")
         if places is None:
             return 0
         chosen, n = _indices(places, _length(c.law), "places")
-        if n != c.n:
-            raise SolveError(f"places has {n} entries for {c.n} slots")
-        values = numpy.zeros(_length(c.law))
-        self.arrays += [chosen, values]
-        c.places, c.values = <int *>PyArray_DATA(<PyArrayObject *>chosen), _data(values)
+        if n != c.shape.n:
+            raise SolveError(f"places has {n} entries for {c.shape.n} slots")
+        self.arrays.append(chosen)
+        c.shape.places = <int *>PyArray_DATA(<PyArrayObject *>chosen)
         return 0
 
     cdef int read_times(self, object sample_time, object delay) except -1:
         self.sample_time, self.delay = _real(sample_time, "sample_time", 0.0), _real(delay, "delay", 0.0)
-        self.loop.held, self.loop.same_instant = self.sample_time > 0.0, KG_SAME_INSTANT * self.sample_time
-        if self.delay > 0.0 and not self.loop.held:
+        self.loop.is_held, self.loop.same_instant = self.sample_time > 0.0, KG_SAME_INSTANT * self.sample_time
+        if self.delay > 0.0 and not self.loop.is_held:
             raise SolveError(
                 f"delay is {self.delay!r} s, but sample_time is 0: only sampled values can be delayed, because a "
                 "continuous delay would make y' depend on earlier states"
             )
-        if self.loop.held and self.loop.law == NULL and self.inputs is None:
+        if self.loop.is_held and self.loop.law == NULL and self.inputs is None:
             raise SolveError(f"sample_time is {self.sample_time!r}, but controls that are part of the state are not sampled")
         return 0
 
@@ -269,16 +231,9 @@ cdef class Control:
         for the controls in it.
         """
         cdef ControlLoop *c = &self.loop
-        cdef void **last = &run.evaluation.control
         kept = None
-        if c.law == NULL and c.inputs == NULL and width < MODEL.n_q + MODEL.n_u + N_S + c.n:
-            raise SolveError(f"the state has {width} values, without {c.n} controls after q and u")
-        while last[0] != NULL:
-            if last[0] == c:
-                raise SolveError("a control is given twice")
-            last = <void **>&(<ControlLoop *>last[0]).next
-        last[0] = c
-        c.next = NULL
+        if c.law == NULL and c.inputs == NULL and width < MODEL.n_q + MODEL.n_u + N_S + c.shape.n:
+            raise SolveError(f"the state has {width} values, without {c.shape.n} controls after q and u")
         if self.inputs is not None:
             kept = (<Inputs>self.inputs).fill(&c.source, run, c.inputs)
         if self.free is not None:
@@ -288,11 +243,8 @@ cdef class Control:
     cdef void forget(self):
         """Start a run, without samples."""
         cdef ControlLoop *c = &self.loop
-        cdef int k
         c.samples.count = 0
-        memcpy(c.before, _data(self.initial), c.n * sizeof(double))
-        for k in range(c.n):
-            c.tau[k] = c.before[k] if c.before[k] == c.before[k] else 0.0
+        memcpy(c.before, _data(self.initial), c.shape.n * sizeof(double))
 
     @property
     def samples(self):
@@ -302,7 +254,7 @@ cdef class Control:
         first sample acts comes first.
         """
         cdef ControlLoop *c = &self.loop
-        rows = _to_array(&c.samples, c.samples.count // (c.n + 2), c.n + 2)
+        rows = _to_array(&c.samples, c.samples.count // (c.shape.n + 2), c.shape.n + 2)
         if self.delay > 0.0:
             before = numpy.concatenate([[numpy.nan, -numpy.inf], self.arrays[0]])
             rows = numpy.vstack([before, rows])

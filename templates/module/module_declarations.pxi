@@ -55,6 +55,7 @@ cdef extern from "module_steppers.h" nogil:
 {{ structs((
     "kg_function", "kg_contact_info", "kg_event_info", "kg_table_info", "kg_model", "kg_ode", "kg_statistics",
     "kg_stepper_options", "kg_stepper", "kg_clock", "kg_switches", "kg_instants", "kg_run", "kg_rows",
+    "kg_law", "kg_feedback",
 ), known=("kg_point",)) }}
     const kg_model *kg_get_model()
 
@@ -71,6 +72,10 @@ cdef extern from "module_steppers.h" nogil:
     int kg_module_run_begin(kg_run *, double, const double *, double)
     int kg_module_run_start(kg_run *, const kg_ode *, const kg_stepper_options *, const double *, double *)
     int kg_module_run_advance(kg_run *, int)
+    void kg_feedback_start(const kg_feedback *)
+    int kg_feedback_inputs(const kg_feedback *, const kg_point *)
+    int kg_feedback_sample(const kg_feedback *, int, const kg_point *)
+    void kg_feedback_act(const kg_feedback *, int)
     int kg_module_dense_rows(int)
     void kg_module_dense_evaluate(int, int, const double *, double, double, double, double *)
     const char *kg_module_status_message(int)

@@ -47,10 +47,8 @@ cdef struct Evaluation:
     kg_point at
     Source source
     void *slopes  # Slopes (module_jacobian.pxi) for implicit methods
-    void *control  # the first ControlLoop (module_control.pxi) of a closed loop
-    kg_evaluate law  # of the only ControlLoop, if _under_law applies, with its work array and its place in r
-    double *law_work
-    double *controls
+    kg_feedback *feedback  # of a closed loop (module_control.pxi), else NULL
+    void **loops  # the ControlLoop of each of its laws
 
 
 cdef void _piecewise(Source *s, double t, double *r) noexcept nogil:

@@ -69,7 +69,7 @@ def integrate(
     for control in controls:
         _check_samples(function, control, start, end)
     run.close_loop(controls, run.n)
-    run.sample()
+    run.sample(abs(end - start))
     if kg_module_method_is_adaptive(options.method):
         run.stop_at(known)
 {% if has.events %}
@@ -145,7 +145,7 @@ cdef object _check_samples(Function function, Control control, double start, dou
     """Raise SolveError for samples that do not change t, and for samples backwards in time."""
     if control.inputs is not None:
         _check_inputs(function, control.inputs, start, end)
-    if not control.loop.held:
+    if not control.loop.is_held:
         return
     if not control.sample_time > 1e-14 * max(abs(start), abs(end)):
         raise SolveError(
@@ -254,7 +254,7 @@ cdef object _low_level(Function function, object r, tuple controls):
     if (<Inputs>inputs).kind == INPUT_PYTHON:
         raise SolveError("a C function pointer cannot take inputs that are Python code; pass an array or Inputs in C")
     for control in controls:
-        if control.loop.law == NULL or control.loop.held:
+        if control.loop.law == NULL or control.loop.is_held:
             raise SolveError("a C function pointer can take controls only from a law that is not sampled")
     _require_right_hand_side(function)
     run = Run(function, inputs)

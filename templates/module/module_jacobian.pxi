@@ -72,26 +72,28 @@ cdef int _columns(
 
 cdef bint _has_feedback(Evaluation *e) noexcept nogil:
     """Whether the inputs at an instant depend on the state then."""
-    cdef ControlLoop *c = <ControlLoop *>e.control
+    cdef const ControlLoop *c
+    cdef int k
     if e.source.of_state:
         return True
-    while c != NULL:
-        if not c.held and (c.law != NULL or c.source.of_state):
+    for k in range(0 if e.feedback == NULL else e.feedback.n_laws):
+        c = <ControlLoop *>e.loops[k]
+        if not c.is_held and (c.law != NULL or c.source.of_state):
             return True
-        c = c.next
     return False
 
 
 cdef bint _has_compiled_slopes(Evaluation *e) noexcept nogil:
     """Whether all feedback follows the laws of inputs whose derivatives are compiled."""
     cdef Slopes *s = <Slopes *>e.slopes
-    cdef ControlLoop *c = <ControlLoop *>e.control
+    cdef const ControlLoop *c
+    cdef int k
     if s.laws == NULL or e.source.of_state:
         return False
-    while c != NULL:
-        if not c.held and c.law != s.laws:
+    for k in range(0 if e.feedback == NULL else e.feedback.n_laws):
+        c = <ControlLoop *>e.loops[k]
+        if not c.is_held and c.law != s.laws:
             return False
-        c = c.next
     return True
 
 
@@ -103,18 +105,18 @@ cdef int _add_law_columns(
     The derivatives of the right-hand side in the inputs are in the block.
     """
     cdef Slopes *s = <Slopes *>e.slopes
-    cdef ControlLoop *c = <ControlLoop *>e.control
+    cdef const kg_law *group
     cdef int status = law.evaluate(&e.at, e.p, s.work, s.law_block)
-    cdef int i, j, k, place
+    cdef int i, j, k, m, place
     cdef double slope
-    while c != NULL and status >= 0:
-        for k in range(0 if c.held else c.n):
-            place = k if c.places == NULL else c.places[k]
+    for m in range(0 if status < 0 else e.feedback.n_laws):
+        group = e.feedback.laws + m
+        for k in range(group.n if group.clock < 0 else 0):
+            place = k if group.places == NULL else group.places[k]
             for i in range(n):
-                slope = s.block[<size_t>i * MODEL.n_r + c.slots[k]]
+                slope = s.block[<size_t>i * MODEL.n_r + group.slots[k]]
                 for j in range(columns):
                     J[<size_t>i * stride + j] += slope * s.law_block[place * columns + j]
-        c = c.next
     return min(status, KG_OK)
 
 

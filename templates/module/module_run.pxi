@@ -15,7 +15,6 @@ cdef struct RunHost:
     kg_projection *projection
     kg_stepper *stepper
     void *hybrid  # kg_hybrid of a run with contacts or events, else NULL
-    ControlLoop **held  # for each clock, the controls that it samples
     kg_clock *clocks
     int n, dense_rows
     Buffer t, y, dense, steps
@@ -55,12 +54,12 @@ cdef int _store_dense(void *host) noexcept nogil:
 
 cdef int _sample(void *host, int clock, double t, const double *y) noexcept nogil:
     cdef RunHost *h = <RunHost *>host
-    return _take_sample(h.evaluation, h.held[clock], t, y)
+    return _take_sample(h.evaluation, clock, t, y)
 
 
 cdef int _act(void *host, int clock, double t) noexcept nogil:
     cdef RunHost *h = <RunHost *>host
-    _start_to_act(h.held[clock], <size_t>h.clocks[clock].acting, t)
+    _start_to_act(h.evaluation, clock, t)
     return KG_OK
 
 
@@ -101,6 +100,7 @@ cdef class Run:
 {% if has.implicit_methods %}
     cdef Slopes slopes
 {% endif %}
+    cdef kg_feedback feedback  # by `controls`
     cdef kg_instants instants
     cdef kg_switches switches
     cdef double *memory
@@ -145,6 +145,10 @@ cdef class Run:
         cdef RunHost *h = &self.host
         free(self.memory)
         free(self.switching)
+        free(self.feedback.held)
+        free(self.feedback.samples)
+        free(<void *>self.feedback.laws)
+        free(<void *>self.evaluation.loops)
         free(self.projection.work)
         free(self.projection.integrals.functions)
 {% if has.implicit_methods %}
@@ -154,7 +158,6 @@ cdef class Run:
         free(h.y.data)
         free(h.dense.data)
         free(h.steps.data)
-        free(h.held)
         free(h.clocks)
         free(h.records.data)
         free(h.phases.data)
@@ -202,29 +205,71 @@ cdef class Run:
 
     cdef int close_loop(self, tuple controls, int width) except -1:
         """Make ``controls`` the sources of inputs; ``width``: length of the states."""
+        cdef kg_feedback *f = &self.feedback
+        cdef Evaluation *e = &self.evaluation
+        cdef ControlLoop *c
+        cdef int values = 0, work = 0
         self.controls = controls
+        if not controls:
+            return 0
+        if len(set(controls)) < len(controls):
+            raise SolveError("a control is given twice")
         for control in controls:
             self.callers.append((<Control>control).attach(self, width))
-        if controls:
-            self.ode.rhs = _under_law if _has_only_law(&self.evaluation) else _right_hand_side
+            c = &(<Control>control).loop
+            f.width += c.shape.n
+            values = max(values, c.shape.n, 0 if c.law == NULL else _length(c.law))
+            work = max(work, 0 if c.law == NULL else c.law.work)
+        f.laws = <kg_law *>calloc(len(controls), sizeof(kg_law))
+        e.loops = <void **>calloc(len(controls), sizeof(void *))
+        f.held = <double *>calloc(f.width + values + work + 1, sizeof(double))
+        if f.laws == NULL or e.loops == NULL or f.held == NULL:
+            raise MemoryError
+        f.values = f.held + f.width
+        f.work = f.values + values
+        f.p, f.r, f.source, f.host = e.p, e.r, _from_source, e
+        for control in controls:
+            self.add_law(&(<Control>control).loop)
+        e.feedback, self.ode.rhs = f, _right_hand_side
         return 0
 
-    cdef int sample(self) except -1:
-        """Prepare the clocks of the controls that are held."""
+    cdef void add_law(self, ControlLoop *c) noexcept:
+        """The next law of the feedback; those before it have their places among the values that are held."""
+        cdef kg_feedback *f = &self.feedback
+        cdef kg_law *law = <kg_law *>f.laws + f.n_laws
+        c.held = f.held
+        if f.n_laws:
+            c.held = (<ControlLoop *>self.evaluation.loops[f.n_laws - 1]).held + law[-1].n
+        law[0] = c.shape
+        law.clock = f.n_clocks if c.is_held else -1
+        law.in_place = _writes_in_place(c)
+        self.evaluation.loops[f.n_laws] = c
+        f.n_laws += 1
+        f.n_clocks += c.is_held
+
+    cdef int sample(self, double span) except -1:
+        """Prepare the clocks of the controls that are held, for a run of ``span`` seconds."""
         cdef RunHost *h = &self.host
+        cdef kg_feedback *f = &self.feedback
         cdef Control control
+        cdef double waiting = 0.0
         cdef int k = 0
         if not self.controls:
             return 0
-        h.held = <ControlLoop **>calloc(len(self.controls), sizeof(ControlLoop *))
         h.clocks = <kg_clock *>calloc(len(self.controls), sizeof(kg_clock))
-        if h.held == NULL or h.clocks == NULL:
+        if h.clocks == NULL:
             raise MemoryError
         for control in self.controls:
             control.forget()
-            if control.loop.held:
-                h.held[k], h.clocks[k].sample_time, h.clocks[k].delay = &control.loop, control.sample_time, control.delay
+            if control.loop.is_held:
+                h.clocks[k].sample_time, h.clocks[k].delay = control.sample_time, control.delay
+                waiting = max(waiting, min(control.delay, span) / control.sample_time + 3.0)
                 k += 1
+        f.clocks, f.waiting = h.clocks, <int>min(waiting, 2147483647.0)
+        f.samples = <double *>calloc(<size_t>f.waiting * f.width + 1, sizeof(double))
+        if f.samples == NULL:
+            raise MemoryError
+        kg_feedback_start(f)
         self.run.n_clocks, self.run.clocks, self.run.sample, self.run.act = k, h.clocks, _sample, _act
         return 0
 
@@ -248,7 +293,7 @@ cdef class Run:
     cdef void recall(self, double t) noexcept:
         """Let the samples act that acted at this time of the last run."""
         for control in self.controls:
-            if (<Control>control).loop.held:
+            if (<Control>control).loop.is_held:
                 _recall(&(<Control>control).loop, t)
 
     cdef int keep_dense_output(self, int rows) except -1:

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "kg_feedback.h"
 #include "kg_model.h"
 #include "kg_projection.h"
 #include "kg_residual_units.h"

@@ -55,7 +55,8 @@ static inline int kg_host_fill(void *host, const kg_point *at, kg_real *r) {
 static inline int kg_host_sample(void *host, int clock, kg_real t, const kg_real *y) {
   const kg_host *h = (const kg_host *)host;
   const kg_point at = kg_host_point(h, t, y);
-  return kg_feedback_sample(&h->feedback, clock, &at);
+  const int status = kg_feedback_inputs(&h->feedback, &at);
+  return status < 0 ? status : kg_feedback_sample(&h->feedback, clock, &at);
 }
 
 /* ... and lets them act (kg_run.act). */

@@ -13,6 +13,7 @@ import pytest
 from boards import BOARDS, Board, run_command
 from embedded import CASES, PRECISIONS, Case, Project, Run
 from footprint import Footprint
+from shares import share
 
 pytestmark = pytest.mark.target
 
@@ -55,7 +56,11 @@ def emitted(tmp_path_factory: pytest.TempPathFactory) -> Emitted:
     return projects
 
 
-@pytest.fixture(scope="module", params=EVERY, ids=["-".join(map(str, names)) for names in EVERY])
+@pytest.fixture(
+    scope="module",
+    params=share([(names,) for names in EVERY], of=3),
+    ids=["-".join(map(str, names)) for names in EVERY],
+)
 def built(request: pytest.FixtureRequest, emitted: Emitted, tmp_path_factory: pytest.TempPathFactory) -> Built:
     case, precision, board = request.param
     board.require()

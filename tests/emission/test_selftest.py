@@ -14,6 +14,7 @@ from emitted import STRICT, Case, Project, Projects
 from systems import model_of
 
 import kanegen as kg
+from kanegen.codegen.methods.table import FIXED_STEP
 from kanegen.emission.selftest.disturbed import Disturbed, UndecidedError
 from kanegen.emission.selftest.expected import SCALARS, Accuracy, UndefinedError, expect
 from kanegen.graph import Graph, evaluate
@@ -65,7 +66,7 @@ def test_a_wrong_constant_is_found(function: str, precision: str, projects: Proj
     assert found[function] == "DISAGREES"
 
 
-@pytest.mark.parametrize("method", ["rk4", "kutta_merson", "semi_implicit_euler"])
+@pytest.mark.parametrize("method", [*FIXED_STEP, "semi_implicit_euler"])
 def test_steps_with_projection_agree(method: str, tmp_path: Path) -> None:
     folder = kg.emit(model_of("elliptic_wire"), tmp_path / "wire", stabilization=kg.Projection(), method=method)
     project = Project(folder, "elliptic_wire", CRANK)

@@ -187,7 +187,10 @@ def _pointer(array: np.ndarray) -> Any:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_binary_from_the_sources(version: str, fmpy: ModuleType, tmp_path: Path) -> None:
-    """FMPy compiles the sources with CMake, with the prefix that a shared library does not have switched off."""
+    """FMPy compiles the sources with CMake, with the prefix that a shared library does not have switched off.
+
+    Without optimization, which takes most of the time.
+    """
     if shutil.which("cmake") is None:
         pytest.skip("cmake is not installed")
     from fmpy.build import build_platform_binary
@@ -200,7 +203,7 @@ def test_a_binary_from_the_sources(version: str, fmpy: ModuleType, tmp_path: Pat
         "CMAKE_C_FLAGS:STRING": "-DFMI2_OVERRIDE_FUNCTION_PREFIX -Werror",
         "CMAKE_SHARED_LINKER_FLAGS:STRING": "-lm",
     }
-    build_platform_binary(fmu.folder, build_dir=tmp_path, cmake_options=flags, all_warnings=True)
+    build_platform_binary(fmu.folder, build_dir=tmp_path, configuration="Debug", cmake_options=flags, all_warnings=True)
     result = fmpy.simulate_fmu(
         str(fmu.folder), stop_time=1.0, output_interval=0.01, fmi_type="CoSimulation", output=NAMES["slider_crank"]
     )

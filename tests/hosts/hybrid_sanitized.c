@@ -7,7 +7,7 @@ int main(void) {
   const double tolerances[4] = {1e-8, 1e-8, 1e-8, 1e-8};
   const int watched[3] = {1, 1, 0};
   static entry entries[1000];
-  for (int method = 0; method < 5; ++method) {
+  for (int method = 0; method < KG_METHODS; ++method) {
     for (int number = 0; number < 2; ++number) {
       kg_stepper_options options;
       memset(&options, 0, sizeof options);

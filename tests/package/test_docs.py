@@ -13,8 +13,19 @@ from pages import PAGES, all_programs, blocks, run, runnable
 
 import kanegen as kg
 
-CHECKED = ("README", "architecture", "coming_from", "equilibrium", "learn", "recipes", "results")
-"""Pages whose programs other tests of this folder run with more checks."""
+CHECKED = (
+    "README",
+    "architecture",
+    "coming_from",
+    "ensembles",
+    "equilibrium",
+    "features",
+    "fmi",
+    "learn",
+    "recipes",
+    "results",
+)
+"""Pages whose programs other tests run with more checks."""
 
 OWNERS: dict[str, Any] = {"kg": kg, "kanegen": kg, "solver": kg.Solver, "solution": kg.Solution, "model": kg.Model}
 """What the names in excerpts stand for."""

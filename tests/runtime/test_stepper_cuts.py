@@ -14,7 +14,7 @@ from ccompile import host_source, shared_library
 from steppers import METHODS, Floats, Statistics, exact, options_of, pointer
 from tolerances import FINE_INTEGRATION, STEPPER_ROUNDING
 
-FIXED = ("rk4", "kutta_merson")
+from kanegen.codegen.methods.table import FIXED_STEP
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def test_a_step_is_cut_with_the_accuracy_of_a_step(library: ctypes.CDLL, method:
     assert run.y_end == pytest.approx(exact(2.0), abs=FINE_INTEGRATION)
 
 
-@pytest.mark.parametrize("method", FIXED)
+@pytest.mark.parametrize("method", FIXED_STEP)
 def test_fixed_steps_return_to_their_grid(library: ctypes.CDLL, method: str) -> None:
     run = run_with_cuts(library, method, [0.313, 1.0007, 1.4], 2.0, new_step=False, step=0.01)
     assert run.t_next == pytest.approx([0.32, 1.01, 1.41], rel=STEPPER_ROUNDING)

@@ -30,16 +30,17 @@ from tolerances import (
     TOLERANCE_PROPORTIONALITY,
 )
 
+from kanegen.codegen.methods.files import METHODS
 from kanegen.codegen.methods.table import ADAPTIVE
 from kanegen.codegen.methods.table import FIXED_STEP as FIXED
 
 WITH_PEER = ("dopri5", "dop853")
 START = tuple(exact(0.0))
 # Of the solution; dense output loses nothing against it, since its local error is of the same order at least.
-ORDERS = [("rk4", 4), ("kutta_merson", 4), ("dopri5", 5), ("dop853", 8), ("verner9", 9), ("rodas", 4)]
+ORDERS = [(name, method.coefficients.order) for name, method in METHODS.items()]
 # Sizes at which the leading error term dominates and rounding does not: high orders have room for one halving only.
-HALVINGS = {"rk4": 3, "kutta_merson": 3, "dopri5": 3, "dop853": 2, "verner9": 2, "rodas": 3}
-SIZES = {"rk4": 0.02, "kutta_merson": 0.02, "dopri5": 0.05, "dop853": 0.25, "verner9": 0.25, "rodas": 0.05}
+HALVINGS = {name: 2 if order > 5 else 3 for name, order in ORDERS}
+SIZES = {name: 0.25 if order > 5 else 0.02 if name in FIXED else 0.05 for name, order in ORDERS}
 
 
 @pytest.fixture(scope="session")

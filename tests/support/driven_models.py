@@ -15,11 +15,11 @@ from scipy.linalg import expm
 from state_models import point_mass
 
 import kanegen as kg
+from kanegen.codegen.methods.table import ADAPTIVE as ADAPTIVE
 
 Floats = NDArray[np.float64]
 TIME = me.dynamicsymbols._t
 FUNCTIONS = ("rhs", "residuals", "jacobians")
-ADAPTIVE = ("dopri5", "dop853", "verner9", "rodas")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
     "gcc C99": (*STRICT, "-O2"),
     "gcc C11": ("gcc", "-std=c11", *WARNINGS, "-O0"),
     "clang C99": ("clang", "-std=c99", *WARNINGS, "-O2"),
-    "clang C11": ("clang", "-std=c11", *WARNINGS, "-O1"),
+    "clang C11": ("clang", "-std=c11", *WARNINGS, "-O0"),
     "tcc C99": ("tcc", "-std=c99", "-Wall", "-Werror"),
-    "g++ C++11": ("g++", "-std=c++11", *WARNINGS, "-O1", "-x", "c++"),
+    "g++ C++11": ("g++", "-std=c++11", *WARNINGS, "-O0", "-x", "c++"),
     "clang++ C++11": ("clang++", "-std=c++11", *WARNINGS, "-O1", "-x", "c++"),
 }
 """Compilers with the language that they are to accept."""
@@ -74,10 +75,27 @@ class Project:
         assert status is None or done.returncode == status, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
         return done.stdout
 
-    def compile(self, command: Sequence[str], sources: Sequence[str], program: str, *flags: str) -> str:
-        """Compile sources of the folder into a program of the folder and return the command that runs it."""
-        self.run(*command, *flags, *sources, "-o", program, *(["-x", "none"] if "-x" in command else []), "-lm")
+    def compile(
+        self, command: Sequence[str], sources: Sequence[str], program: str, *flags: str, defines: Sequence[str] = ()
+    ) -> str:
+        """Compile sources of the folder into a program of the folder and return the command that runs it.
+
+        ``defines``: flags of the first source only, with which the others are compiled once for several programs.
+        """
+        to_compile = [flag for flag in flags if not flag.startswith("-Wl,")]
+        objects = [self._object(command, sources[0], *to_compile, *defines)]
+        objects += [self._object(command, source, *to_compile) for source in sources[1:]]
+        self.run(command[0], *flags, *objects, "-o", program, "-lm")
         return f"./{program}"
+
+    def _object(self, command: Sequence[str], source: str, *flags: str) -> str:
+        """The object file of a source; the same texts are compiled once with the same command."""
+        files = (self.folder / source, *sorted(self.folder.rglob("*.h")))
+        digest = sha256(repr((command, flags, *(file.read_bytes() for file in files))).encode()).hexdigest()[:16]
+        target = f"{Path(source).stem}_{digest}.o"
+        if not (self.folder / target).exists():
+            self.run(*command, *flags, "-c", source, "-o", target)
+        return target
 
     def selftest(self, command: Sequence[str], *flags: str) -> str:
         """The self-test as a program."""

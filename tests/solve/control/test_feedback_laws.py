@@ -31,6 +31,7 @@ from scipy_calls import call_rates
 from systems import example
 
 import kanegen as kg
+from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP
 
 ROUNDING = 1e-13
 """The same operations in another order."""
@@ -98,8 +99,8 @@ def test_limits_are_checked_with_the_parameters() -> None:
 @pytest.mark.parametrize(
     ("method", "options"),
     [
-        *((name, {"rtol": 1e-10, "atol": 1e-11}) for name in ("dopri5", "dop853", "verner9", "rodas")),
-        *((name, {"step": 2e-3}) for name in ("rk4", "kutta_merson")),
+        *((name, {"rtol": 1e-10, "atol": 1e-11}) for name in ADAPTIVE),
+        *((name, {"step": 2e-3}) for name in FIXED_STEP),
     ],
 )
 def test_every_method_follows_the_law_and_stops_at_its_kinks(method: str, options: dict[str, Any]) -> None:

@@ -13,11 +13,11 @@ import sympy.physics.mechanics as me
 from feedback_models import F, particle, v, x, y
 
 import kanegen as kg
+from kanegen.codegen.methods.table import ADAPTIVE
 
 UNIX = 1.7e9
 TIMES = (0.0, UNIX, -UNIX)
 omega = sm.Symbol("omega", positive=True)
-ADAPTIVE = ("dopri5", "dop853", "verner9", "rodas")
 
 
 @cache
