@@ -21,7 +21,7 @@ class CompiledAdjoint:
 
     def __init__(self, options: CompilerOptions | None, method: str) -> None:
         files = adjoint_sources(method)
-        path: Path = lane_library(options or CompilerOptions(), files, f"gradients of motions ({method})")
+        path: Path = lane_library(options or CompilerOptions(), files, f"gradients of motions ({method})", fused=False)
         self._library, self._struct = load_library(path), ctypes_struct(files[ADJOINT_HEADER], "kg_adjoints")
         pointer = ctypes.POINTER(self._struct)
         for name, arguments, result in (

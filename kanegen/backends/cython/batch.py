@@ -21,6 +21,7 @@ from kanegen.progress import activity
 from kanegen.writing import write_files
 
 _LIBRARY = "batch.so"
+_FUSES, _UNFUSED = "-DKG_FUSED", "-ffp-contract=off"
 
 
 class CompiledBatch:
@@ -64,15 +65,19 @@ def _library(sources: Sources, options: CompilerOptions, name: str) -> Path:
     return lane_library(options, batch_sources(sources, name), title)
 
 
-def lane_library(options: CompilerOptions, files: dict[str, str], title: str) -> Path:
-    """The shared library of code on vector lanes, compiled unless the cache holds it. Raises `BuildError`."""
+def lane_library(options: CompilerOptions, files: dict[str, str], title: str, fused: bool = True) -> Path:
+    """The shared library of code on vector lanes, compiled unless the cache holds it. Raises `BuildError`.
+
+    ``fused``: whether products and sums may be one operation; kernels never fuse them.
+    """
     job = job_for(options, open_cache())
-    key = job.key("batch", cpu_identity(), files_digest(files))
+    key = job.key("batch", cpu_identity(), files_digest(files), *([] if fused else [_UNFUSED]))
 
     def fill(work: Path) -> None:
         write_files(files, work)
         with activity(f"compiling {title}"):
-            flags = (*options.common, *options.lanes)
+            own = options.lanes if fused else (*(flag for flag in options.lanes if flag != _FUSES), _UNFUSED)
+            flags = (*options.common, *own)
             objects = [work / name.replace(".c", ".o") for name in files if name.endswith(".c")]
             for file in objects:
                 compile_object(job.toolchain, flags, file.with_suffix(".c"), file, [str(work)])

@@ -64,7 +64,9 @@ def variation_function(
     if key not in _loaded:
         name, method = names
         files = variation_sources(sources, name, method)
-        path = lane_library(options or CompilerOptions(), files, f"{sources.name} (sensitivities, {method})")
+        path = lane_library(
+            options or CompilerOptions(), files, f"{sources.name} (sensitivities, {method})", fused=False
+        )
         _loaded[key] = CompiledVariations(path, files, module, name)
     return _loaded[key]
 

@@ -36,6 +36,20 @@ def test_the_adjoint_is_the_transpose_of_the_forward_derivative(method: str) -> 
     assert_allclose([gradient[name] for name in names], expected, rtol=1e-11, atol=1e-11 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("name", ["dc_motor_arm", "muscle_arm"])
+def test_forward_and_adjoint_agree_in_stiff_models(name: str) -> None:
+    """Steps at the limit of stability would let rounding errors grow, if states and derivatives did not match."""
+    solver, start = solver_for(name), initial(name)
+    run = ((0.0, 0.5), start["q"], start["u"], start["r"])
+    names = solver.description.parameters[:6]
+    options: dict[str, Any] = {"s0": start["s"], "rtol": 1e-9, "atol": 1e-11}
+    angle = model_of(name).coordinates[0]
+    _, gradient = solver.value_and_gradient(kg.Objective(terminal=angle), *run, with_respect_to=names, **options)
+    expected = solver.integrate(*run, sensitivities=names, **options).sensitivities.matrix[-1][0]
+    found = [gradient[name] for name in names]
+    assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
 def test_all_parts_of_an_objective_against_closed_forms() -> None:
     """x = x0 cos wt: the terminal energy, the integral of k x^2, and a sample, with respect to k and x0."""
     solver, T, s = kg.build(line("oscillator", -k * x, {k: 4.0})), 1.1, 0.4
