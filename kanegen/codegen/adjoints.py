@@ -18,12 +18,12 @@ _FOLDER: Final = "sensitivities"
 
 def adjoint_sources(method: str) -> dict[str, str]:
     """The files of the gradients of motions by an explicit method, `ADJOINT_FILE` and headers, by name."""
-    main = render(f"{_FOLDER}/{ADJOINT_FILE}.jinja", method=METHODS[method], version=__version__, padded=_padded)
+    main = render(f"{_FOLDER}/{ADJOINT_FILE}.jinja", method=METHODS[method], version=__version__, padded=padded)
     header = (template_folder() / _FOLDER / ADJOINT_HEADER).read_text(encoding="utf-8")
     files = {ADJOINT_FILE: main, ADJOINT_HEADER: header}
     return {**files, **include_closure(files, runtime_headers())}
 
 
-def _padded(row: Sequence[Fraction], length: int) -> list[Fraction]:
+def padded(row: Sequence[Fraction], length: int) -> list[Fraction]:
     """A row with zeros behind it, or without what is beyond this length."""
     return [*row, *[Fraction(0)] * length][:length]

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any, Final
 
 from kanegen._version import __version__
+from kanegen.codegen.adjoints import padded
 from kanegen.codegen.directions import DirectionWriter, Varying
 from kanegen.codegen.functions import Entry, entries, identifiers, prepare_body, user_names
 from kanegen.codegen.kernel import program_of, users_context
@@ -160,10 +161,8 @@ def variation_sources(sources: Sources, name: str, method: str) -> dict[str, str
         "N_FORCES": n_forces,
         "N_KEPT": len(function.code.kept),
     }
-    main = render(
-        f"{SENSITIVITIES}/variations.c.jinja", method=METHODS[method], sizes=sizes, prepares=on_lanes, **shared
-    )
-    files = {VARIATIONS_FILE: main}
+    more = {"method": METHODS[method], "sizes": sizes, "prepares": on_lanes, "padded": padded}
+    files = {VARIATIONS_FILE: render(f"{SENSITIVITIES}/variations.c.jinja", **more, **shared)}
     if on_lanes:
         varying = Varying(sizes["N_R"], len(symbols.gains) - n_p, program.prepare)
         (entry,) = entries(program, [function], partial(DirectionWriter, varying=varying, n_y=n_y))

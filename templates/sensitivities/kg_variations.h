@@ -29,6 +29,7 @@ typedef struct {
   const double *load_changes;    /* and their changes: rows of (KG_LOADS, n_directions) values */
   const double *p_changes;       /* (n_p, n_directions) */
   double *changes;               /* (n_steps + 1, n, n_directions): of y; the first ones are given */
+  double *errors;                /* (n, n_directions): the largest local errors of the changes, 0 without estimates */
   double *dense;                 /* (n_steps, KG_DENSE_ROWS, n, n_directions): dense output of the changes, or NULL */
   ptrdiff_t n_steps, n_directions;
   ptrdiff_t load_step, load_row; /* rows of `loads` and `load_changes` from step to step, and from stage to stage */
@@ -239,6 +240,31 @@ static void kg_directions_keep(kg_directions *g, kg_lanes t, kg_lanes h) {
   }
 }
 
+#ifdef KG_ESTIMATES
+/* Keeps the largest local errors of the changes, for a step of size h. Two estimates are combined as kg_stepper_squared()
+ * combines them. */
+static void kg_directions_estimate(kg_directions *g, double h) {
+  const kg_variations *v = g->run;
+  for (int i = 0; i < KG_N; ++i) {
+    double *kept = v->errors + i * v->n_directions + g->first;
+    kg_lanes sums[2] = {{0}, {0}}, size;
+    for (int j = 0; j < KG_ROWS; ++j) {
+      for (int e = 0; e < KG_ESTIMATES; ++e) {
+        if (kg_estimates[e][j] != 0.0) {
+          sums[e] += kg_estimates[e][j] * g->k[j * KG_PAIR + KG_N + i];
+        }
+      }
+    }
+    size = KG_ABS(h * sums[0]);
+#if KG_ESTIMATES > 1
+    size *= KG_ABS(sums[0]) / KG_SQRT(sums[0] * sums[0] + 0.01 * sums[1] * sums[1] + DBL_MIN);
+#endif
+    size = KG_MAX(kg_loaded(kept), size);
+    (void)memcpy(kept, &size, sizeof size);
+  }
+}
+#endif
+
 /* Takes one step with its derivative along the directions. */
 static void kg_directions_step(kg_directions *g) {
   const kg_variations *v = g->run;
@@ -263,6 +289,9 @@ static void kg_directions_step(kg_directions *g) {
     (void)kg_ode_evaluate(&ode, NULL, t, g->y, g->k);
   }
   (void)KG_TAKE(&ode, NULL, t, h, g->y, g->k, g->y_new);
+#ifdef KG_ESTIMATES
+  kg_directions_estimate(g, size);
+#endif
   changes += KG_N * v->n_directions;
   for (int i = 0; i < KG_N; ++i) {
     (void)memcpy(changes + i * v->n_directions, g->y_new + KG_N + i, sizeof(kg_lanes));

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from kanegen.arrays import Array
 from kanegen.backends.points import Point
 from kanegen.backends.protocol import VariationPlan
 from kanegen.codegen.methods.files import METHODS
-from kanegen.codegen.methods.table import IMPLICIT
+from kanegen.codegen.methods.table import FIXED_STEP, IMPLICIT
 from kanegen.codegen.methods.tableaux import Tableau
 from kanegen.codes import status_message
 from kanegen.errors import SolveError
@@ -22,6 +22,15 @@ from kanegen.solve.run.problem import Problem
 
 _CLEARANCE = 8.0 * float(np.finfo(float).eps)
 """Distance from the ends of a step inside which inputs are evaluated, relative to the time (kg_instants.h)."""
+
+
+class Forward(NamedTuple):
+    """Changes of the states of a part: ``states`` (m + 1, n_y, k), the largest local ``errors`` (n_y, k), and the dense
+    output (m, rows, n_y, k) or None."""
+
+    states: Array
+    errors: Array
+    dense: Array | None
 
 
 class VariationCode:
@@ -122,8 +131,8 @@ class VariationCode:
         times = part.t[:, None] + nodes * part.h[:, None]
         return np.ascontiguousarray(np.clip(times, low[:, None], high[:, None]))
 
-    def forward(self, part: Part, start: Array, dr: Array, dp: Array, dense: bool) -> tuple[Array, Array | None]:
-        """The changes (m + 1, n_y, k) at the starts of steps and at their end, and their dense output.
+    def forward(self, part: Part, start: Array, dr: Array, dp: Array, dense: bool) -> Forward:
+        """The changes at the starts of steps and at their end.
 
         ``start`` (n_y, k): those at the start; ``dr`` (n_r, k), ``dp`` (n_p, k): of constant inputs and parameters.
         ``dense``: (m, rows, n_y, k) or None.
@@ -137,30 +146,21 @@ class VariationCode:
         of_loads[:, : len(dr), :k] = dr
         rows = self._tableau.dense_rows
         kept = np.zeros((m, rows, self.n_y, width)) if dense else None
-        padded = np.zeros((len(dp), width))
+        errors, padded = np.zeros((self.n_y, width)), np.zeros((len(dp), width))
         padded[:, :k] = dp
         plan = VariationPlan(
-            part.t,
-            part.h,
-            part.y,
-            part.edges,
-            part.fresh,
-            loads,
-            of_loads,
-            step,
-            row,
-            self.given,
-            padded,
-            changes,
-            kept,
-        )
+            part.t, part.h, part.y, part.edges, part.fresh, loads, of_loads, step, row,
+            self.given, padded, changes, errors, kept,
+        )  # fmt: skip
         status, failed = self._variation.run(plan)
         if status < 0:
             raise SolveError(
                 f"the derivative of the motion cannot be computed in the step from t = {float(part.t[failed])!r} s: "
                 f"{status_message(status)}"
             )
-        return changes[:, :, :k], None if kept is None else kept[..., :k]
+        if self.method in FIXED_STEP:
+            errors[:] = 0.0  # the user has chosen the steps
+        return Forward(changes[:, :, :k], errors[:, :k], None if kept is None else kept[..., :k])
 
 
 def require_differentiable(problem: Problem, method: str) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 from kanegen.arrays import Array, real_array
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ATTRIBUTES, CHANGE_OF
-from kanegen.solve.gradients.code import VariationCode
+from kanegen.solve.gradients.accuracy import largest_error
+from kanegen.solve.gradients.code import Forward, VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
 from kanegen.solve.gradients.events import event_derivative
 from kanegen.solve.gradients.tape import Tape
@@ -25,11 +26,11 @@ from kanegen.solve.values import key_name, unknown
 class Propagated:
     """The changes of a motion along directions.
 
-    ``parts``: for each part of the tape the changes (m + 1, n_y, k) and their dense output. ``event_times``: for each
-    event of the tape the changes (k,) of its time.
+    ``parts``: those of each part of the tape. ``event_times``: for each event of the model the changes (k,) of its
+    time.
     """
 
-    parts: tuple[tuple[Array, Array | None], ...]
+    parts: tuple[Forward, ...]
     event_times: tuple[Array, ...]
 
 
@@ -40,11 +41,11 @@ def propagate(
     d = code.functions.description
     dr = unit_columns(directions, Kind.INPUT, len(d.inputs))
     dp = unit_columns(directions, Kind.PARAMETER, len(d.parameters))
-    parts: list[tuple[Array, Array | None]] = []
+    parts: list[Forward] = []
     times: list[Array] = []
     for k, part in enumerate(tape.parts):
         parts.append(code.forward(part, start, dr, dp, dense))
-        start = parts[-1][0][-1]
+        start = parts[-1].states[-1]
         for event in tape.events[k] if k < len(tape.events) else ():
             derivative = event_derivative(code, event, part)
             if event.kind == "user":
@@ -69,10 +70,17 @@ class _Source:
 def stored_changes(tape: Tape, changes: Propagated) -> Array:
     """The changes (n, n_y, k) at all states that a run stores without ``t_eval``: before and after jumps."""
     rows: list[Array] = []
-    for k, (of_part, _) in enumerate(changes.parts):
+    for k, part in enumerate(changes.parts):
         stays = k < len(tape.events) and not any(event.jumps for event in tape.events[k])
-        rows.append(of_part[:-1] if stays else of_part)
+        rows.append(part.states[:-1] if stays else part.states)
     return np.concatenate(rows)
+
+
+def sizes_of(code: VariationCode, directions: Sequence[Direction], tape: Tape) -> Array:
+    """The sizes (k,) of what varies: values of parameters, of start values, and 1 for inputs and for zero."""
+    values = {Kind.PARAMETER: code.functions.parameters, Kind.START: tape.parts[0].y[0]}
+    sizes = [abs(float(values[x.kind][x.index])) if x.kind in values else 1.0 for x in directions]
+    return np.array([size or 1.0 for size in sizes])
 
 
 class Sensitivities:
@@ -92,6 +100,9 @@ class Sensitivities:
         The stored times of the solution, (n_t,), s.
     matrix
         The derivatives at these times, (n_t, n_y, n_z).
+    error
+        The largest local error of a derivative, relative to its size during the motion; 0 for methods without an
+        estimate of errors.
     event_times
         Derivatives of the times of the events of the model that occurred, (n_events, n_z), s per unit.
     """
@@ -107,6 +118,7 @@ class Sensitivities:
         self._states = np.hstack((solution.q, solution.u, solution.s))
         plain = self._source.propagated(dense=False)
         self.event_times: Array = np.array(plain.event_times).reshape(-1, len(self.names))
+        self.error = largest_error(tape, plain.parts, sizes_of(code, directions, tape))
         matrix = stored_changes(tape, plain)
         self.matrix: Array = matrix if len(matrix) == len(self.t) else self(self.t)
 
@@ -165,10 +177,10 @@ class Sensitivities:
         source = self._known_source
         tape, parts = source.tape, source.propagated(dense=True).parts
         t, h = (np.concatenate([getattr(part, name) for part in tape.parts]) for name in ("t", "h"))
-        rows = [kept.reshape(*kept.shape[:2], -1) for _, kept in parts if kept is not None]
+        rows = [part.dense.reshape(*part.dense.shape[:2], -1) for part in parts if part.dense is not None]
         dense, last = Dense(t, h, np.concatenate(rows)), tape.parts[-1]
         jumped = not last.t.size and dense.t_old.size
-        return dense.ending_at(last.end[0], parts[-1][0][-1].ravel()) if jumped else dense
+        return dense.ending_at(last.end[0], parts[-1].states[-1].ravel()) if jumped else dense
 
     @property
     def _known_source(self) -> _Source:

@@ -13,6 +13,7 @@ from kanegen.errors import SolveError, brief
 from kanegen.program.catalogue import RESIDUAL_CHANGES
 from kanegen.run_options import RunOptions
 from kanegen.solve.consistent import RunStart
+from kanegen.solve.gradients.accuracy import allowed_error, error_of_random_directions
 from kanegen.solve.gradients.adjoint import ObjectiveCode, gradient_by_name, pull_back
 from kanegen.solve.gradients.code import VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, read_directions
@@ -56,11 +57,13 @@ class SensitivityRun:
     directions: tuple[Direction, ...]
     changes: Array
     rtol: Any
+    stops: None = None
 
-    def result(self, solution: Solution) -> Sensitivities:
-        """The sensitivities of a run. Raises `SolveError` where they do not exist."""
+    def result(self, solution: Solution) -> tuple[Sensitivities, float]:
+        """The sensitivities of a run, and the error of its steps. Raises `SolveError` where they do not exist."""
         tape = tape_of(self.code.problem, dense_of(solution), solution, self.rtol)
-        return Sensitivities(self.code, tape, self.directions, self.changes, solution)
+        sensitivities = Sensitivities(self.code, tape, self.directions, self.changes, solution)
+        return sensitivities, sensitivities.error
 
 
 def sensitivity_run(problem: Problem, start: RunStart, held: Collection[str], options: RunOptions) -> SensitivityRun:
@@ -82,12 +85,16 @@ _CHECKED: Final = "objective"
 
 @dataclass(frozen=True, eq=False)
 class GradientRun:
-    """A gradient that is computed after a run, with steps that end at ``stops``."""
+    """A gradient that is computed after a run, with steps that end at ``stops``.
+
+    ``held``: names of the start values that do not move.
+    """
 
     code: VariationCode
     objective: Objective
     directions: tuple[Direction, ...]
     start: RunStart
+    held: Collection[str]
     rtol: Any
 
     @property
@@ -96,17 +103,26 @@ class GradientRun:
         samples = self.objective.samples
         return np.array([t for t, _ in samples]) if samples else None
 
-    def result(self, solution: Solution, held: Collection[str]) -> tuple[float, dict[str, float]]:
-        """The value and the gradient by name; ``held``: names of start values that do not move."""
+    def result(self, solution: Solution) -> tuple[tuple[float, dict[str, float]] | None, float]:
+        """The value and the gradient by name, or None if the steps are too long for them; and the steps' error."""
         tape = tape_of(self.code.problem, dense_of(solution), solution, self.rtol)
+        error = error_of_random_directions(self.code, tape)
+        if not error <= allowed_error(self.rtol):
+            return None, error
         is_terminal = solution.status is Outcome.TERMINAL_EVENT
         value, *parts = pull_back(ObjectiveCode(self.code, self.objective), tape, is_terminal)
-        start = changes_of_start(self.code, self.start, held, self.directions)
-        return value, gradient_by_name(self.directions, start, *parts)
+        start = changes_of_start(self.code, self.start, self.held, self.directions)
+        return (value, gradient_by_name(self.directions, start, *parts)), error
 
 
 def gradient_run(
-    problem: Problem, start: RunStart, objective: Any, names: Any, options: RunOptions, model: Any
+    problem: Problem,
+    start: RunStart,
+    held: Collection[str],
+    objective: Any,
+    names: Any,
+    options: RunOptions,
+    model: Any,
 ) -> GradientRun:
     """The gradient of an objective of a run that is still to come. Raises `SolveError`."""
     if not isinstance(objective, Objective):
@@ -123,7 +139,7 @@ def gradient_run(
     directions = read_directions(problem.functions.description, names, "with_respect_to")
     code = VariationCode(problem, options["method"])
     require_constant(problem, directions)
-    return GradientRun(code, objective, directions, start, options["rtol"])
+    return GradientRun(code, objective, directions, start, held, options["rtol"])
 
 
 def dense_of(solution: Solution) -> Dense:

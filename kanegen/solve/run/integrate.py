@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
+from itertools import count
 from typing import Any, Unpack
 
 import numpy as np
@@ -22,8 +23,9 @@ from kanegen.solve.consistent import (
 from kanegen.solve.contacts import start_modes
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.feedback.closed_loop import other_inputs
+from kanegen.solve.gradients.accuracy import allowed_error, with_shorter_steps
 from kanegen.solve.gradients.objective import Objective
-from kanegen.solve.gradients.runs import gradient_run, sensitivity_run
+from kanegen.solve.gradients.runs import GradientRun, SensitivityRun, gradient_run, sensitivity_run
 from kanegen.solve.inverse import InverseDynamics, inverse_dynamics
 from kanegen.solve.run.options import read_options, span_of
 from kanegen.solve.run.preparation import Preparation
@@ -34,22 +36,31 @@ from kanegen.solve.values import number
 
 
 def integrate(
+    problem: Problem, start: RunStart, t1: float, options: RunOptions, held: Collection[str] = ()
+) -> Solution:
+    """Integrate; see :meth:`kanegen.Solver.integrate`, whose arguments these are.
+
+    ``held``: names of the start values that the user gave, which sensitivities do not move.
+    """
+    events = detected_events(problem, start, t1, options)
+    check_start(problem, start)
+    if options["sensitivities"] is None:
+        return _integrated(problem, start, t1, options, events)[1]
+    wanted = sensitivity_run(problem, start, held, options)
+    fields, solution, sensitivities = _differentiated(problem, start, t1, options, events, wanted)
+    fields.sensitivities = sensitivities
+    return solution
+
+
+def _integrated(
     problem: Problem,
     start: RunStart,
     t1: float,
     options: RunOptions,
-    held: Collection[str] = (),
+    events: tuple[int, ...],
     stops: Array | None = None,
-) -> Solution:
-    """Integrate; see :meth:`kanegen.Solver.integrate`, whose arguments these are.
-
-    ``held``: names of the start values that the user gave, which sensitivities do not move. ``stops``: further times at
-    which steps end.
-    """
-    events = detected_events(problem, start, t1, options)
-    check_start(problem, start)
-    wanted = options["sensitivities"] is not None
-    sensitivities = sensitivity_run(problem, start, held, options) if wanted else None
+) -> tuple[RunFields, Solution]:
+    """Integrate to ``t1``; ``events``: indices of those to detect; ``stops``: further times at which steps end."""
     module, (t0, q0, u0, s0, _) = problem.functions.module, start
     with _progress(problem.functions.description.name, t0, t1, options["progress"]) as call:
         result = module.integrate(
@@ -75,9 +86,25 @@ def integrate(
     fields = RunFields(problem, (t0, t1), options, result)
     solution = Solution(fields)
     require_finished(problem, solution, result, t1)
-    if sensitivities is not None:
-        fields.sensitivities = sensitivities.result(solution)
-    return solution
+    return fields, solution
+
+
+def _differentiated(
+    problem: Problem,
+    start: RunStart,
+    t1: float,
+    options: RunOptions,
+    events: tuple[int, ...],
+    derivatives: SensitivityRun | GradientRun,
+) -> tuple[RunFields, Solution, Any]:
+    """Integrate with steps that are short enough for derivatives, and compute these."""
+    for attempt in count():
+        fields, solution = _integrated(problem, start, t1, options, events, derivatives.stops)
+        result, error = derivatives.result(solution)
+        if error <= allowed_error(options["rtol"]):
+            break
+        options = with_shorter_steps(options, solution.statistics.largest_step, error, attempt)
+    return fields, solution, result
 
 
 def _instants(problem: Problem, t0: float, t1: float, rtol: Any, stops: Array | None) -> Array | None:
@@ -213,8 +240,11 @@ class Integrable(Evaluation):
         complete = read_options(self._runs.with_tolerances(options))
         problem, start, t1 = self._prepared_run(t_span, (q0, u0, s0), r, complete)
         held = named_values(self.description, q0, u0)
-        run = gradient_run(problem, start, objective, with_respect_to, complete, self.model)
-        return run.result(integrate(problem, start, t1, complete, stops=run.stops), held)
+        run = gradient_run(problem, start, held, objective, with_respect_to, complete, self.model)
+        events = detected_events(problem, start, t1, complete)
+        check_start(problem, start)
+        result: tuple[float, dict[str, float]] = _differentiated(problem, start, t1, complete, events, run)[2]
+        return result
 
     @cached_property
     def _runs(self) -> Preparation:

@@ -14,7 +14,7 @@ from ccompile import C_COMPILER, compile_source
 from messages import raises
 from numpy.testing import assert_allclose
 from sensitivity_models import F, a, c, differences, k, line, m, v, x
-from systems import initial, solver_for
+from systems import initial, model_of, solver_for
 
 import kanegen as kg
 from kanegen.codegen.adjoints import ADJOINT_FILE, adjoint_sources
@@ -45,6 +45,26 @@ def test_an_oscillator_has_its_derivatives_in_closed_form(method: str) -> None:
     )
     assert S.matrix.shape == (solution.t.size, 2, 4)
     assert_allclose(S(T), S.matrix[-1], rtol=1e-14)
+
+
+def test_a_motion_at_rest_has_derivatives_that_move() -> None:
+    """An arm held by muscles: steps of the motion at rest are too long for its derivatives, which are stiff."""
+    solver, start = solver_for("muscle_arm"), initial("muscle_arm")
+    run: dict[str, Any] = {"q0": start["q"], "u0": start["u"], "r": start["r"], "s0": start["s"]}
+
+    def end(e: float) -> Any:
+        here = solver.with_parameters(l_1=solver.parameters["l_1"] + e)
+        solution = here.integrate((0.0, 0.02), method="dop853", rtol=1e-12, atol=1e-13, **run)
+        return np.concatenate([solution.q[-1], solution.u[-1], solution.s[-1]])
+
+    expected = differences(end, 1e-6)
+    solution = solver.integrate((0.0, 0.02), sensitivities="l_1", **run)
+    assert solution.sensitivities.error <= 1e-6
+    found = solution.sensitivities.matrix[-1][:, 0]
+    assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+    angle = model_of("muscle_arm").coordinates[0]
+    _, gradient = solver.value_and_gradient(kg.Objective(terminal=angle), (0.0, 0.02), with_respect_to="l_1", **run)
+    assert_allclose(gradient["l_1"], expected[0], rtol=1e-4)
 
 
 def test_dense_output_and_requested_times_have_derivatives() -> None:

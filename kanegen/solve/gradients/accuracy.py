@@ -1,0 +1,80 @@
+"""Whether the steps of a motion are short enough for its derivatives.
+
+Steps are chosen for the motion. Where it rests, or follows a slow manifold of a stiff system, they can be too long for
+its derivatives, which move while the motion does not. The run is then repeated with a smaller largest step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.codegen.methods.files import METHODS
+from kanegen.errors import SolveError
+from kanegen.run_options import RunOptions
+from kanegen.solve.gradients.code import Forward, VariationCode
+from kanegen.solve.gradients.tape import Tape
+
+LOOSER: Final = 100.0
+"""Local errors of derivatives, relative to their sizes, can be this many times the relative tolerance of the motion."""
+
+ATTEMPTS: Final = 12
+"""Runs with shorter and shorter steps."""
+
+_NOISE: Final = 1e-9
+"""Derivatives that change values by a smaller fraction of the largest change are noise."""
+
+_SAFETY: Final = 0.8
+"""Fraction of the largest step that the error allows."""
+
+_LEAST: Final = 0.1
+"""Smallest quotient of the largest steps of two runs."""
+
+
+def largest_error(tape: Tape, parts: Sequence[Forward], sizes: Array) -> float:
+    """The largest local error of a change, relative to the largest change of the same value along the same direction.
+
+    ``sizes`` (k,): those of what varies. A change is at least as large as the value itself divided by the size.
+    """
+    errors = np.max([part.errors for part in parts], axis=0) * sizes
+    changes = np.max([np.abs(part.states).max(axis=0) for part in parts], axis=0) * sizes
+    values = np.max([np.abs(part.y).max(axis=0) for part in tape.parts], axis=0)
+    scale = changes + values[:, None] + _NOISE * changes.max(initial=0.0)
+    relative = np.divide(errors, scale, out=np.zeros_like(errors), where=scale > 0.0)
+    return float(relative.max(initial=0.0))
+
+
+def error_of_random_directions(code: VariationCode, tape: Tape) -> float:
+    """`largest_error` of as many random directions as are computed at a time."""
+    generator, k = np.random.default_rng(7), code.lanes
+    values = np.max([np.abs(part.y).max(axis=0) for part in tape.parts], axis=0)
+    start = generator.normal(size=(code.n_y, k)) * (values + 1e-3 * values.max(initial=1.0))[:, None]
+    dp = generator.normal(size=(len(code.functions.parameters), k)) * np.abs(code.functions.parameters)[:, None]
+    dr = np.zeros((len(code.functions.description.inputs), k))
+    parts = [code.forward(part, start, dr, dp, dense=False) for part in tape.parts]
+    return largest_error(tape, parts, np.ones(k))
+
+
+def allowed_error(rtol: Any) -> float:
+    """The largest local error of derivatives, relative to their sizes, for a relative tolerance of the motion."""
+    return float(LOOSER * np.min(rtol))
+
+
+def with_shorter_steps(options: RunOptions, longest: float, error: float, attempt: int) -> RunOptions:
+    """The options with a smaller largest step than the ``longest`` one, whose derivatives have this relative ``error``.
+
+    Raises `SolveError` after many attempts.
+    """
+    allowed = allowed_error(options["rtol"])
+    if attempt >= ATTEMPTS:
+        raise SolveError(
+            f"the derivatives of the motion have local errors of {error:.1e}, more than {allowed:.1e} (100 rtol), also "
+            f"with steps of {longest:.3g} s: use smaller tolerances, or a method of higher order"
+        )
+    order = METHODS[options["method"]].coefficients.order
+    factor = _SAFETY * (allowed / error) ** (1.0 / order) if np.isfinite(error) else _LEAST
+    shorter: Any = {**options, "max_step": longest * max(_LEAST, factor)}
+    return shorter  # type: ignore[no-any-return]
