@@ -1,0 +1,283 @@
+"""Periodic motions, their multipliers and curves, against closed forms and other programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from messages import raises
+from orbit_models import (
+    cartesian_pendulum,
+    duffing,
+    forced_van_der_pol,
+    mathieu,
+    pendulum,
+    relay_oscillator,
+    van_der_pol,
+)
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq, fsolve
+from scipy.special import ellipk
+
+import kanegen as kg
+
+VAN_DER_POL = 6.6632868593231301896996820305
+"""The period at mu = 1 (OEIS A138222)."""
+
+
+def monodromy(force: Callable[..., float], slopes: Callable[..., tuple[float, float]], y: Any, T: float) -> Any:
+    """The end and the monodromy matrix of x'' = force(t, x, v), whose slopes in x and v are given, by SciPy."""
+
+    def rates(t: float, z: Any) -> Any:
+        a, b = slopes(t, z[0], z[1])
+        return [z[1], force(t, z[0], z[1]), z[4], z[5], a * z[2] + b * z[4], a * z[3] + b * z[5]]
+
+    end = solve_ivp(rates, (0.0, T), [*y, 1.0, 0.0, 0.0, 1.0], method="DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
+    return end[:2], end[2:].reshape(2, 2)
+
+
+@pytest.mark.parametrize("segments", [1, 5])
+def test_van_der_pol(segments: int) -> None:
+    """The multiplier is exp of the integral of the divergence mu (1 - x^2) (Liouville)."""
+    orbit = van_der_pol().periodic_motion({"x": 1.0, "v": 0.5}, period=6.0, segments=segments)
+    assert orbit.period == pytest.approx(VAN_DER_POL, abs=1e-10)
+    times = np.linspace(0.0, orbit.period, 400, endpoint=False)
+    x = orbit.solution(times)[0][:, 0]
+    expected = math.exp((1.0 - (x**2).mean()) * orbit.period)  # the mean is exact to rounding for a smooth period
+    assert orbit.transverse[0].real == pytest.approx(expected, rel=1e-8)
+    assert orbit.multipliers[0] == 1.0
+    assert orbit.stable and orbit.kind == "none" and not orbit.forced
+    np.testing.assert_allclose(np.linalg.det(orbit.monodromy), expected, rtol=1e-8)
+    assert orbit.residual < 1e-12
+    last = orbit.solution.last
+    np.testing.assert_allclose(np.concatenate(last[1:3]), [orbit["x"], orbit["v"]], atol=1e-10)
+
+
+def test_section_of_the_van_der_pol_oscillator() -> None:
+    orbit = van_der_pol().periodic_motion({"x": 0.0, "v": 1.0}, period=6.0, section="rises")
+    assert orbit.period == pytest.approx(VAN_DER_POL, abs=1e-10)
+    assert orbit["x"] == pytest.approx(0.0, abs=1e-12)
+    whole = van_der_pol().periodic_motion(orbit, period=6.0)
+    np.testing.assert_allclose(orbit.multipliers, whole.transverse, rtol=1e-7)
+    several = van_der_pol().periodic_motion(orbit, segments=3, section="rises")
+    np.testing.assert_allclose(several.multipliers, whole.transverse, rtol=1e-7)
+
+
+def test_pendulum_of_an_amplitude() -> None:
+    """The family of motions of a conservative model: a start value selects one."""
+    g, l, amplitude = 9.81, 0.7, 2.0
+    orbit = pendulum().periodic_motion({"theta": amplitude, "omega": 0.0}, period=2.0, fixed=["theta"])
+    assert orbit["theta"] == amplitude
+    omega = orbit["omega"]
+    k = math.sin(math.acos(math.cos(amplitude) - omega**2 * l / (2.0 * g)) / 2.0)  # of the energy
+    assert orbit.period == pytest.approx(4.0 * math.sqrt(l / g) * ellipk(k**2), rel=1e-10)
+    np.testing.assert_allclose(orbit.multipliers, [1.0, 1.0], atol=1e-8)
+    assert orbit.stability == "marginal" and not orbit.stable
+
+
+def test_pendulum_of_a_period() -> None:
+    g, l = 9.81, 0.7
+    orbit = pendulum().periodic_motion({"theta": 1.5, "omega": 0.0}, period=2.2, forced=True)
+    assert orbit.period == 2.2
+    energy = orbit["omega"] ** 2 * l / (2.0 * g) - math.cos(orbit["theta"])
+    k = math.sin(math.acos(-energy) / 2.0)
+    assert 4.0 * math.sqrt(l / g) * ellipk(k**2) == pytest.approx(2.2, rel=1e-9)
+
+
+def test_rotating_pendulum() -> None:
+    """Full turns: the angle advances by 2 pi."""
+    g, l = 9.81, 0.7
+    orbit = pendulum().periodic_motion(
+        {"theta": 0.0, "omega": 12.0}, period=0.6, advance={"theta": 2.0 * math.pi}, fixed="omega"
+    )
+    m = 4.0 * g / (l * 12.0**2)
+    assert orbit.period == pytest.approx(4.0 / 12.0 * ellipk(m), rel=1e-10)
+
+
+def test_constraints_take_their_directions_away() -> None:
+    g, l = 9.81, 0.7
+    orbit = cartesian_pendulum().periodic_motion({"x": 0.5, "z": -0.4898979, "v_x": 0.0, "v_z": 0.0}, period=1.8)
+    height = orbit["z"] + (orbit["v_x"] ** 2 + orbit["v_z"] ** 2) / (2.0 * g)
+    assert orbit.period == pytest.approx(4.0 * math.sqrt(l / g) * ellipk((1.0 + height / l) / 2.0), rel=1e-9)
+    np.testing.assert_allclose(orbit.multipliers, [1.0, 1.0], atol=1e-7)
+    assert orbit.basis.shape == (4, 2)
+    assert orbit["x"] ** 2 + orbit["z"] ** 2 == pytest.approx(l**2, abs=1e-12)
+
+
+def test_limit_cycle_on_a_constraint() -> None:
+    """In the angle phi: phi'' = -g / l sin phi + c (1 - 4 sin(phi)^2) phi', whose divergence gives the multiplier."""
+    g, l, c = 9.81, 0.7, 0.8
+    solver = cartesian_pendulum().with_parameters(c=c)
+    orbit = solver.periodic_motion({"x": 0.6, "z": -0.36, "v_x": 0.0, "v_z": 0.0}, period=1.8, segments=2)
+
+    def force(t: float, phi: float, rate: float) -> float:
+        return -g / l * math.sin(phi) + c * (1.0 - 4.0 * math.sin(phi) ** 2) * rate
+
+    def slopes(t: float, phi: float, rate: float) -> tuple[float, float]:
+        return (
+            -g / l * math.cos(phi) - 8.0 * c * math.sin(phi) * math.cos(phi) * rate,
+            c * (1.0 - 4.0 * math.sin(phi) ** 2),
+        )
+
+    phi, rate = math.atan2(orbit["x"], -orbit["z"]), orbit["v_x"] / -orbit["z"] * l * l / l**2
+    end, matrix = monodromy(force, slopes, [phi, rate], orbit.period)
+    np.testing.assert_allclose(end, [phi, rate], atol=1e-9)
+    assert orbit.transverse[0].real == pytest.approx(np.linalg.det(matrix), rel=1e-7)
+    assert len(orbit.multipliers) == 2 and orbit.stable
+
+
+def test_forced_duffing() -> None:
+    """The motion and its multipliers are those of SciPy; their product is exp(-2 delta T)."""
+    T = 2.0 * math.pi / 1.4
+    orbit = duffing().periodic_motion({"x": 1.0, "v": 0.0}, period=T)
+    assert orbit.forced and orbit.period == T
+    end, matrix = monodromy(
+        lambda t, x, v: -0.1 * v - x - x**3 + 0.3 * math.cos(1.4 * t),
+        lambda t, x, v: (-1.0 - 3.0 * x**2, -0.1),
+        [orbit["x"], orbit["v"]],
+        T,
+    )
+    np.testing.assert_allclose(end, [orbit["x"], orbit["v"]], atol=1e-9)
+    np.testing.assert_allclose(orbit.monodromy, matrix, rtol=1e-7, atol=1e-8)
+    assert np.prod(orbit.multipliers) == pytest.approx(math.exp(-0.1 * T), rel=1e-9)
+
+
+def test_relay_oscillator() -> None:
+    """A half cycle takes the amplitude A to 1 + (A + 1) E with E = exp(-delta pi / omega)."""
+    delta = 0.1
+    omega = math.sqrt(1.0 - delta**2)
+    E = math.exp(-delta * math.pi / omega)
+    solver = relay_oscillator()
+    for segments in (1, 2):
+        orbit = solver.periodic_motion(
+            {"x": -5.0, "v": 0.0, "s": 1.0}, period=6.0, section="left", segments=segments
+        )
+        assert orbit["x"] == pytest.approx(-(1.0 + E) / (1.0 - E), rel=1e-9)
+        assert orbit.period == pytest.approx(2.0 * math.pi / omega, rel=1e-9)
+        np.testing.assert_allclose(orbit.multipliers, [E**2, 0.0], atol=1e-8)
+        assert orbit.stable
+
+
+def test_damped_mathieu_oscillator_at_rest() -> None:
+    """The rest position is a periodic motion; its multipliers are those of SciPy."""
+    orbit = mathieu().periodic_motion({"x": 0.0, "v": 0.0}, period=math.pi)
+    assert [orbit["x"], orbit["v"]] == [0.0, 0.0]
+    _, matrix = mathieu_matrix(1.0, 0.1)
+    expected = np.linalg.eigvals(matrix)
+    np.testing.assert_allclose(np.sort_complex(orbit.multipliers), np.sort_complex(expected), atol=1e-9)
+    assert np.prod(orbit.multipliers) == pytest.approx(math.exp(-0.2 * math.pi), rel=1e-10)
+
+
+def mathieu_matrix(a: float, q: float) -> Any:
+    return monodromy(
+        lambda t, x, v: -0.2 * v - (a + q * math.cos(2.0 * t)) * x,
+        lambda t, x, v: (-(a + q * math.cos(2.0 * t)), -0.2),
+        [0.0, 0.0],
+        math.pi,
+    )
+
+
+def test_period_doubling_and_branching_of_the_mathieu_oscillator() -> None:
+    """The first tongue, near a = 1, has a multiplier -1; the second, near a = 4, a multiplier 1."""
+    solver = mathieu()
+    start = solver.periodic_motion({"x": 0.0, "v": 0.0}, period=math.pi)
+    curve = solver.periodic_motions_curve("q", (0.1, 1.0), start, step=0.2)
+    (point,) = curve.bifurcations
+    assert point.kind == "period doubling" and point.orbit.kind == "period doubling"
+    expected = brentq(lambda q: np.linalg.det(mathieu_matrix(1.0, q)[1] + np.eye(2)), 0.1, 1.0, xtol=1e-12)
+    assert point.value == pytest.approx(expected, rel=1e-8)
+    assert curve.stability[0] == "stable" and curve.stability[-1] == "unstable"
+    other = solver.with_parameters(a=4.0)
+    curve = other.periodic_motions_curve("q", (0.5, 6.0), start, step=0.1)
+    (point,) = curve.bifurcations
+    expected = brentq(lambda q: np.linalg.det(mathieu_matrix(4.0, q)[1] - np.eye(2)), 0.5, 6.0, xtol=1e-12)
+    assert point.kind == "branching"
+    assert point.value == pytest.approx(expected, rel=1e-8)
+
+
+def test_folds_of_the_duffing_oscillator() -> None:
+    """Both folds are where SciPy finds a periodic motion with the multiplier 1."""
+    solver, T = duffing(), 2.0 * math.pi / 1.4
+    start = solver.periodic_motion({"x": 0.0, "v": 0.0}, period=T, r={"F": 0.02})
+    curve = solver.periodic_motions_curve("F", (0.02, 0.6), start, step=0.2)
+    assert [point.kind for point in curve.bifurcations] == ["fold", "fold"]
+    assert {"stable", "unstable"} == set(curve.stability)
+    for point in curve.bifurcations:
+
+        def equations(z: Any) -> Any:
+            end, matrix = monodromy(
+                lambda t, x, v: -0.1 * v - x - x**3 + z[2] * math.cos(1.4 * t),
+                lambda t, x, v: (-1.0 - 3.0 * x**2, -0.1),
+                z[:2],
+                T,
+            )
+            return [*(end - z[:2]), np.linalg.det(matrix - np.eye(2))]
+
+        x, v, F = fsolve(equations, [point.orbit["x"], point.orbit["v"], point.value], xtol=1e-10)
+        assert point.value == pytest.approx(F, rel=1e-7)
+        assert point.orbit["x"] == pytest.approx(x, rel=1e-5)
+    assert np.ptp(curve["x"]) > 0.5 and len(curve) == len(curve.periods)
+
+
+def test_torus_of_the_forced_van_der_pol_oscillator() -> None:
+    """Where a complex pair leaves the unit circle, the mean of the divergence mu (1 - x^2) is zero."""
+    import sympy as sm
+
+    solver = forced_van_der_pol()
+    period = 2 * sm.pi / sm.Symbol("omega")
+    guess = solver.integrate((0.0, 300.0), {"x": 0.0}, {"v": 0.0})
+    first = float(2.0 * math.pi / 1.2)
+    start = round(guess.t[-1] / first - 2.0) * first
+    orbit = solver.periodic_motion(dict(zip("xv", np.concatenate(guess(start)).tolist(), strict=False)), period=period)
+    curve = solver.periodic_motions_curve("omega", (1.2, 1.5), orbit, step=0.1)
+    (point,) = [each for each in curve.bifurcations if each.kind == "Neimark-Sacker"]
+    assert point.orbit.period == pytest.approx(2.0 * math.pi / point.value, rel=1e-12)
+    x = point.orbit.solution(np.linspace(0.0, point.orbit.period, 400, endpoint=False))[0][:, 0]
+    assert (x**2).mean() == pytest.approx(1.0, abs=1e-7)
+    assert point.orbit.critical is not None and abs(point.orbit.critical) == pytest.approx(1.0, abs=1e-7)
+
+
+def test_an_unstable_motion_by_several_segments() -> None:
+    """The limit cycle of the reversed van der Pol oscillator repels by 1 / 8.6e-4 per period."""
+    solver = van_der_pol()
+    stable = solver.periodic_motion({"x": 1.0, "v": 0.5}, period=6.0)
+    backward = solver.with_parameters(mu=-1.0)
+    orbit = backward.periodic_motion({"x": stable["x"], "v": -stable["v"]}, period=6.6, segments=6)
+    assert orbit.period == pytest.approx(VAN_DER_POL, abs=1e-9)
+    assert orbit.transverse[0].real == pytest.approx(1.0 / stable.transverse[0].real, rel=1e-7)
+    assert not orbit.stable
+
+
+def test_errors() -> None:
+    solver = van_der_pol()
+    start = {"x": 1.0, "v": 0.5}
+    with raises(kg.SolveError, "the guess is an equilibrium of 'van_der_pol'"):
+        solver.periodic_motion({"x": 0.0, "v": 0.0}, period=6.0)
+    with raises(kg.SolveError, "ended at an equilibrium"):
+        solver.periodic_motion({"x": 1e-4, "v": 0.0}, period=1.0)
+    with raises(kg.SolveError, "period", "positive number of seconds"):
+        solver.periodic_motion(start, period=-1.0)
+    with raises(kg.SolveError, "period is None"):
+        solver.periodic_motion(start)
+    with raises(kg.SolveError, "no coordinate, speed or state 'w'"):
+        solver.periodic_motion({"w": 1.0}, period=6.0)
+    with raises(kg.SolveError, "no event 'falls'", "rises"):
+        solver.periodic_motion(start, period=6.0, section="falls")
+    with raises(kg.SolveError, "does not reach the section 'stop'"):
+        solver.periodic_motion(start, period=6.0, section="stop")
+    with raises(kg.SolveError, 'method="rodas"'):
+        solver.periodic_motion(start, period=6.0, method="rodas")
+    with raises(kg.SolveError, "segments"):
+        solver.periodic_motion(start, period=6.0, segments=0)
+    with raises(kg.SolveError, "no parameter or input 'nu'"):
+        solver.periodic_motions_curve("nu", (1.0, 2.0), solver.periodic_motion(start, period=6.0))
+    with raises(kg.SolveError, "does not repeat after the period"):
+        duffing().periodic_motion({"x": 1.0, "v": 0.0}, period=3.0)
+
+
+def test_a_search_that_fails_ends_with_the_residual() -> None:
+    with raises(kg.SolveError, "no periodic motion of 'forced_van_der_pol'", "misses its start by", "segments="):
+        forced_van_der_pol().with_parameters(omega=0.05).periodic_motion({"x": 30.0, "v": 0.0}, period=40.0 * math.pi)
