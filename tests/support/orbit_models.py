@@ -29,7 +29,10 @@ def van_der_pol() -> kg.Solver:
         "van_der_pol",
         lambda x, v: mu * (1 - x**2) * v - x,
         parameters={mu: 1.0},
-        events=lambda q, u, points, N: [kg.Event("rises", q[0], direction=1), kg.Event("stop", q[0] - 9, terminal=True)],
+        events=lambda q, u, points, N: [
+            kg.Event("rises", q[0], direction=1),
+            kg.Event("stop", q[0] - 9, terminal=True),
+        ],
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -211,7 +211,9 @@ class _Line:
 
     def tangent(self, point: _Point) -> Array:
         """The unit tangent; its sign is arbitrary. Raises `SolveError` where the curve is not unique."""
-        advice = "where motions form a family, as in conservative models, hold a start value by fixed= in periodic_motion"
+        advice = (
+            "where motions form a family, as in conservative models, hold a start value by fixed= in periodic_motion"
+        )
         return unit_tangent(self, np.vstack([point.system.matrix, point.system.kept]), point.p, advice)
 
     def corrected(self, last: _Point, tangent: Array, length: float) -> _Point | None:
@@ -326,9 +328,9 @@ _TESTS: Final[tuple[tuple[str, Test], ...]] = (
 
 def _located(line: _Line, stages: list[Stage], like: PeriodicMotion) -> Iterator[Bifurcation]:
     """The bifurcations on the curve, in order."""
-    for k, (stage, (after, _)) in enumerate(zip(stages[:-1], stages[1:], strict=True)):
+    for k, (stage, (after, _)) in enumerate(pairwise(stages)):
         length = line.distance(*stage, after)
-        found = []
+        found: list[tuple[str, float, _Point]] = []
         for kind, test in _TESTS:
             ends = test(line, stage, stage[0]), test(line, stage, after)
             if kind == "branching" and any(name == "fold" for name, _, _ in found):
@@ -374,4 +376,4 @@ def _is(kind: str, point: _Point) -> bool:
         return True
     pairs = list(combinations(point.transverse.tolist(), 2))
     a, b = min(pairs, key=lambda pair: abs(1.0 - pair[0] * pair[1]))
-    return abs(a.imag) > _REAL and abs(b.imag) > _REAL
+    return bool(abs(a.imag) > _REAL and abs(b.imag) > _REAL)

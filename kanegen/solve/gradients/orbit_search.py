@@ -60,8 +60,8 @@ def polished(shooting: Shooting, system: System) -> System:
 def _damped(shooting: Shooting, system: System) -> System | None:
     """The system after a correction that reduces the residual; None if there is none.
 
-    Far from a solution, what the equations say in directions of small singular values is not trusted: where motions form
-    a family, the direction of the family is among them.
+    Far from a solution, what the equations say in directions of small singular values is not trusted: where motions
+    form a family, the direction of the family is among them.
     """
     limits = _TRUSTED * system.error, 0.0
     found = _reduced(shooting, system, limits[0])
@@ -108,7 +108,9 @@ def _failure(shooting: Shooting, system: System, count: int, tolerance: float) -
     gaps[-1] = np.abs((system.nodes.y[0] + shooting.setting.advance) / scale - system.segments[-1].end)
     worst = np.max(gaps, axis=0)
     names = (*d.coordinates, *d.speeds, *d.states)
-    shown = ", ".join(f"{names[k]} by {worst[k] * scale[k]:.3g}" for k in np.argsort(-worst)[:3] if worst[k] > tolerance)
+    shown = ", ".join(
+        f"{names[k]} by {worst[k] * scale[k]:.3g}" for k in np.argsort(-worst)[:3] if worst[k] > tolerance
+    )
     segments = shooting.setting.segments
     return (
         f"no periodic motion of {d.name!r} was found near the guess: after {count} corrections the motion misses its "

@@ -12,14 +12,14 @@ from kanegen.arrays import Array
 from kanegen.codegen.methods.table import FIXED_STEP
 from kanegen.errors import SolveError, brief
 from kanegen.run_options import RunOptions
-from kanegen.solve.consistent import RunStart, start_state
+from kanegen.solve.consistent import start_state
 from kanegen.solve.gradients.code import VariationCode
 from kanegen.solve.gradients.orbit_curves import PeriodicCurve, curve_of, read_limits
 from kanegen.solve.gradients.orbit_search import extent, record, require_motion, search
 from kanegen.solve.gradients.orbits import PeriodicMotion
 from kanegen.solve.gradients.periods import Period
 from kanegen.solve.gradients.shooting import Nodes, Setting, Shooting
-from kanegen.solve.run.integrate import Integrable, integrate
+from kanegen.solve.run.integrate import Integrable
 from kanegen.solve.run.options import read_options
 from kanegen.solve.solution import Solution
 from kanegen.solve.values import (
@@ -79,8 +79,8 @@ class Periodic(Integrable):
         ----------
         guess
             The start: a mapping from names or symbols of coordinates, speeds and states to values, which ``initial``
-            and the constraints complete; an array (n_y,) of all of them; a :class:`~kanegen.Solution`, of which the last
-            period is taken; a :class:`kanegen.results.PeriodicMotion`. None: ``initial``.
+            and the constraints complete; an array (n_y,) of all of them; a :class:`~kanegen.Solution`, of which the
+            last period is taken; a :class:`kanegen.results.PeriodicMotion`. None: ``initial``.
         period
             The period or a guess of it, s; for a forced motion also a SymPy expression of parameters,
             ``2*pi/omega``, which :meth:`periodic_motions_curve` evaluates at each value. None: that of the guess, if it
@@ -173,8 +173,8 @@ class Periodic(Integrable):
         Raises
         ------
         SolveError
-            If the first periodic motion is not found, if the motions are no curve (families of conservative models: hold
-            a start value by ``fixed=``), if a step fails, or if ``max_steps`` steps do not reach the limits.
+            If the first periodic motion is not found, if the motions are no curve (families of conservative models:
+            hold a start value by ``fixed=``), if a step fails, or if ``max_steps`` steps do not reach the limits.
         """
         if not isinstance(orbit, PeriodicMotion):
             raise SolveError(f"orbit is {brief(orbit)}; expected the result of periodic_motion")
@@ -227,13 +227,14 @@ class _Guess:
         """The state at the start, (n_y,). Raises `SolveError`."""
         solver, d = self.solver, self.solver.description
         if self.orbit is not None:
-            return self.orbit.nodes.y[0]
+            return np.asarray(self.orbit.nodes.y[0])
         if isinstance(self.given, Solution):
-            return self.states(np.array([float(self.given.last[0]) - self.period.value(solver)]))[0]
+            return np.asarray(self.states(np.array([float(self.given.last[0]) - self.period.value(solver)]))[0])
         groups = Variables.of(d)
         if self.given is None or isinstance(self.given, Mapping):
             names = by_name(self.given or {}, d.components, "coordinate, speed or state")
-            parts = tuple({name: names[name] for name in group.names if name in names} for group in groups)
+            of_q, of_u, of_s = ({name: names[name] for name in each.names if name in names} for each in groups)
+            parts: tuple[Any, Any, Any] = of_q, of_u, of_s
         else:
             parts = _split(d, self.given)
         q, u, s = start_state(solver._functions, solver.initial, t, parts, r, options["start_tolerance"])
@@ -261,12 +262,12 @@ def _split(d: Any, given: Any) -> tuple[Any, Any, Any]:
 def _run_options(solver: Periodic, given: Mapping[str, Any], period: float) -> RunOptions:
     """The options of the runs. Raises `SolveError` for those that the search decides, `TypeError` for unknown names."""
     require_none([f"periodic motions have no option {name}" for name in _REFUSED if name in given])
-    options: dict[str, Any] = {**_DEFAULTS, **given}
+    options: Any = {**_DEFAULTS, **given}
     if options["method"] in FIXED_STEP:
         options = {name: value for name, value in options.items() if name not in ("rtol", "atol") or name in given}
     else:
         options.setdefault("max_step", period / _STEPS)
-    return read_options(solver._runs.with_tolerances(options))  # type: ignore[type-var]
+    return read_options(solver._runs.with_tolerances(options))
 
 
 def _advance(solver: Periodic, given: Mapping[Any, float] | None) -> Array:
@@ -340,7 +341,8 @@ def _require_same(solver: Periodic, guess: Any) -> None:
 
 def _scale(solver: Periodic, states: Array) -> Array:
     """The sizes of the components (n_y,)."""
-    d, sizes = solver.description, np.abs(states).max(axis=0)
+    d = solver.description
+    sizes: Array = np.abs(states).max(axis=0)
     counts = np.cumsum([len(d.coordinates), len(d.speeds)])
     for part in np.split(sizes, counts):
         largest = float(part.max(initial=0.0))

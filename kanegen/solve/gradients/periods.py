@@ -23,8 +23,8 @@ class Period:
             wrong = [str(symbol) for symbol in given.free_symbols if str(symbol) not in known]
             if wrong:
                 raise SolveError(
-                    f"period is {brief(given)}, in which {', '.join(sorted(wrong))} is no parameter of the model; expected "
-                    "a number of seconds, or an expression of parameters"
+                    f"period is {brief(given)}, in which {', '.join(sorted(wrong))} is no parameter of the model; "
+                    "expected a number of seconds, or an expression of parameters"
                 )
         period = cls(given)
         period.value(solver)

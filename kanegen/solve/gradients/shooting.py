@@ -1,9 +1,9 @@
 """The equations of a periodic motion, over one segment or several, with the exact derivatives of motions.
 
 With the states y_1 ... y_m at the starts of m segments of the period T, the equations are y_(k+1) = phi(y_k) and
-y_1 + advance = phi(y_m), where phi follows the motion over T / m (multiple shooting: H. B. Keller, Numerical Methods for
-Two-Point Boundary-Value Problems, 1968; P. Deuflhard, Numerische Mathematik 33 (1979) 115-146, and BIT 24 (1984) 456-466
-for periodic motions). The period of an autonomous motion is an unknown, and the correction of y_1 is orthogonal to the
+y_1 + advance = phi(y_m), where phi follows the motion over T / m (multiple shooting: H. B. Keller, Numerical Methods
+for Two-Point Boundary-Value Problems, Blaisdell 1968; for periodic motions P. Deuflhard, BIT 24 (1984) 456-466). The
+period of an autonomous motion is an unknown, and the correction of y_1 is orthogonal to the
 flow. With a section the last segment ends at the next event of this name, whatever time that takes.
 
 The states remain on the manifold of the constraints: corrections are tangent to it, and are then made consistent. All
@@ -50,8 +50,9 @@ class Setting:
     """What all motions of a search have in common.
 
     ``t0``: the time of the start. ``scale`` (n_y,): the sizes of the components. ``advance`` (n_y,): what is added to
-    the state in a period. ``fixed``: indices in y of start values that do not change. ``section``: the name of an event
-    or None. ``forced``: whether the period is known; ``autonomous``: whether nothing depends on time. ``r``, ``options``: as for :meth:`kanegen.Solver.integrate`.
+    the state in a period. ``fixed``: indices in y of start values that do not change. ``forced``: whether the period is
+    known; ``autonomous``: whether nothing depends on time. ``section``: the name of an event or None. ``r``,
+    ``options``: as for :meth:`kanegen.Solver.integrate`.
     """
 
     t0: float
@@ -105,8 +106,8 @@ class Manifold:
 class Segment:
     """A motion over a segment in relative units: its ``end`` (n_y,), the ``rate`` there and the ``duration``.
 
-    ``changes`` (n_y, k): of the end with the tangent changes of the start. ``along`` (n_y,): with the start moving along
-    the motion. ``with_parameter`` (n_y,): with what varies.
+    ``changes`` (n_y, k): of the end with the tangent changes of the start. ``along`` (n_y,): with the start moving
+    along the motion. ``with_parameter`` (n_y,): with what varies.
     """
 
     end: Array
@@ -143,9 +144,7 @@ class System:
         """The time that the motion takes."""
         return float(sum(segment.duration for segment in self.segments))
 
-    def correction(
-        self, more: Array | None = None, trusted: float = 0.0, residual: Array | None = None
-    ) -> Array:
+    def correction(self, more: Array | None = None, trusted: float = 0.0, residual: Array | None = None) -> Array:
         """The correction of least norm, of another residual too; ``more``: a row that it is orthogonal to.
 
         Directions whose singular values are at most ``trusted`` (of rows of length 1) are left out.
@@ -171,9 +170,10 @@ class _Piece:
     def passed(
         self, code: VariationCode, directions: Sequence[Direction], start: Array
     ) -> tuple[float, Array, Array, Array]:
-        """The time and the state at the end, their changes (n_y, n), and those of the time (n,), from those of the start.
+        """The time and the state at the end, the changes of the state (n_y, n), and those of the time (n,).
 
-        The changes of the state are at fixed time; without events at the end, the time does not change.
+        ``start`` (n_y, n): the changes at the start. Those at the end are at fixed time; without events there, the time
+        does not change.
         """
         changes, events = propagate(code, self.tape, directions, start), self.tape.events
         if self.stop is None and not self._ends_with_event:
@@ -252,8 +252,8 @@ class Shooting:
             if not t <= soonest:
                 raise SolveError(
                     f"the motion does not reach the section {self.setting.section!r} within {_LONGEST:g} times the "
-                    f"period of the guess, until t = {t:.6g} s: give a state near the periodic motion, after the event, "
-                    "and a period near that of the motion"
+                    f"period of the guess, until t = {t:.6g} s: give a state near the periodic motion, after the "
+                    "event, and a period near that of the motion"
                 )
             pieces.append(_Piece(self._tape(solution), None))
             y = np.concatenate(solution.last[1:])
@@ -270,7 +270,7 @@ class Shooting:
         sizes = np.where(sizes > 0.0, sizes, 1.0)
         _, values, V = np.linalg.svd(C / sizes[:, None])
         rank = int((values > _DEPENDENT * values[0]).sum())
-        shift = np.zeros(self.n_y)
+        shift: Array = np.zeros(self.n_y)
         if self.varied is not None:
             dr, dp = self._varied_columns((self.varied.direction,))
             c = code.change(RESIDUAL_CHANGES, at, np.zeros(self.n_y), dr[:, 0], dp[:, 0])

@@ -49,7 +49,9 @@ def test_van_der_pol(segments: int) -> None:
     expected = math.exp((1.0 - (x**2).mean()) * orbit.period)  # the mean is exact to rounding for a smooth period
     assert orbit.transverse[0].real == pytest.approx(expected, rel=1e-8)
     assert orbit.multipliers[0] == 1.0
-    assert orbit.stable and orbit.kind == "none" and not orbit.forced
+    assert orbit.stable
+    assert orbit.kind == "none"
+    assert not orbit.forced
     np.testing.assert_allclose(np.linalg.det(orbit.monodromy), expected, rtol=1e-8)
     assert orbit.residual < 1e-12
     last = orbit.solution.last
@@ -75,7 +77,8 @@ def test_pendulum_of_an_amplitude() -> None:
     k = math.sin(math.acos(math.cos(amplitude) - omega**2 * l / (2.0 * g)) / 2.0)  # of the energy
     assert orbit.period == pytest.approx(4.0 * math.sqrt(l / g) * ellipk(k**2), rel=1e-10)
     np.testing.assert_allclose(orbit.multipliers, [1.0, 1.0], atol=1e-8)
-    assert orbit.stability == "marginal" and not orbit.stable
+    assert orbit.stability == "marginal"
+    assert not orbit.stable
 
 
 def test_pendulum_of_a_period() -> None:
@@ -126,14 +129,16 @@ def test_limit_cycle_on_a_constraint() -> None:
     end, matrix = monodromy(force, slopes, [phi, rate], orbit.period)
     np.testing.assert_allclose(end, [phi, rate], atol=1e-9)
     assert orbit.transverse[0].real == pytest.approx(np.linalg.det(matrix), rel=1e-7)
-    assert len(orbit.multipliers) == 2 and orbit.stable
+    assert len(orbit.multipliers) == 2
+    assert orbit.stable
 
 
 def test_forced_duffing() -> None:
     """The motion and its multipliers are those of SciPy; their product is exp(-2 delta T)."""
     T = 2.0 * math.pi / 1.4
     orbit = duffing().periodic_motion({"x": 1.0, "v": 0.0}, period=T)
-    assert orbit.forced and orbit.period == T
+    assert orbit.forced
+    assert orbit.period == T
     end, matrix = monodromy(
         lambda t, x, v: -0.1 * v - x - x**3 + 0.3 * math.cos(1.4 * t),
         lambda t, x, v: (-1.0 - 3.0 * x**2, -0.1),
@@ -152,9 +157,7 @@ def test_relay_oscillator() -> None:
     E = math.exp(-delta * math.pi / omega)
     solver = relay_oscillator()
     for segments in (1, 2):
-        orbit = solver.periodic_motion(
-            {"x": -5.0, "v": 0.0, "s": 1.0}, period=6.0, section="left", segments=segments
-        )
+        orbit = solver.periodic_motion({"x": -5.0, "v": 0.0, "s": 1.0}, period=6.0, section="left", segments=segments)
         assert orbit["x"] == pytest.approx(-(1.0 + E) / (1.0 - E), rel=1e-9)
         assert orbit.period == pytest.approx(2.0 * math.pi / omega, rel=1e-9)
         np.testing.assert_allclose(orbit.multipliers, [E**2, 0.0], atol=1e-8)
@@ -186,16 +189,29 @@ def test_period_doubling_and_branching_of_the_mathieu_oscillator() -> None:
     start = solver.periodic_motion({"x": 0.0, "v": 0.0}, period=math.pi)
     curve = solver.periodic_motions_curve("q", (0.1, 1.0), start, step=0.2)
     (point,) = curve.bifurcations
-    assert point.kind == "period doubling" and point.orbit.kind == "period doubling"
+    assert point.kind == "period doubling"
+    assert point.orbit.kind == "period doubling"
     expected = brentq(lambda q: np.linalg.det(mathieu_matrix(1.0, q)[1] + np.eye(2)), 0.1, 1.0, xtol=1e-12)
     assert point.value == pytest.approx(expected, rel=1e-8)
-    assert curve.stability[0] == "stable" and curve.stability[-1] == "unstable"
+    assert curve.stability[0] == "stable"
+    assert curve.stability[-1] == "unstable"
     other = solver.with_parameters(a=4.0)
     curve = other.periodic_motions_curve("q", (0.5, 6.0), start, step=0.1)
     (point,) = curve.bifurcations
     expected = brentq(lambda q: np.linalg.det(mathieu_matrix(4.0, q)[1] - np.eye(2)), 0.5, 6.0, xtol=1e-12)
     assert point.kind == "branching"
     assert point.value == pytest.approx(expected, rel=1e-8)
+
+
+def fold_of_the_duffing_oscillator(z: Any) -> Any:
+    """By how much the motion from x, v with the force F misses its start, and whether 1 is a multiplier."""
+    end, matrix = monodromy(
+        lambda t, x, v: -0.1 * v - x - x**3 + z[2] * math.cos(1.4 * t),
+        lambda t, x, v: (-1.0 - 3.0 * x**2, -0.1),
+        z[:2],
+        2.0 * math.pi / 1.4,
+    )
+    return [*(end - z[:2]), np.linalg.det(matrix - np.eye(2))]
 
 
 def test_folds_of_the_duffing_oscillator() -> None:
@@ -206,20 +222,11 @@ def test_folds_of_the_duffing_oscillator() -> None:
     assert [point.kind for point in curve.bifurcations] == ["fold", "fold"]
     assert {"stable", "unstable"} == set(curve.stability)
     for point in curve.bifurcations:
-
-        def equations(z: Any) -> Any:
-            end, matrix = monodromy(
-                lambda t, x, v: -0.1 * v - x - x**3 + z[2] * math.cos(1.4 * t),
-                lambda t, x, v: (-1.0 - 3.0 * x**2, -0.1),
-                z[:2],
-                T,
-            )
-            return [*(end - z[:2]), np.linalg.det(matrix - np.eye(2))]
-
-        x, v, F = fsolve(equations, [point.orbit["x"], point.orbit["v"], point.value], xtol=1e-10)
+        x, _v, F = fsolve(fold_of_the_duffing_oscillator, [point.orbit["x"], point.orbit["v"], point.value], xtol=1e-10)
         assert point.value == pytest.approx(F, rel=1e-7)
         assert point.orbit["x"] == pytest.approx(x, rel=1e-5)
-    assert np.ptp(curve["x"]) > 0.5 and len(curve) == len(curve.periods)
+    assert np.ptp(curve["x"]) > 0.5
+    assert len(curve) == len(curve.periods)
 
 
 def test_torus_of_the_forced_van_der_pol_oscillator() -> None:
@@ -237,7 +244,60 @@ def test_torus_of_the_forced_van_der_pol_oscillator() -> None:
     assert point.orbit.period == pytest.approx(2.0 * math.pi / point.value, rel=1e-12)
     x = point.orbit.solution(np.linspace(0.0, point.orbit.period, 400, endpoint=False))[0][:, 0]
     assert (x**2).mean() == pytest.approx(1.0, abs=1e-7)
-    assert point.orbit.critical is not None and abs(point.orbit.critical) == pytest.approx(1.0, abs=1e-7)
+    assert point.orbit.critical is not None
+    assert abs(point.orbit.critical) == pytest.approx(1.0, abs=1e-7)
+
+
+@pytest.mark.parametrize("segments", [1, 3])
+def test_curves_with_moving_constraints(segments: int) -> None:
+    """The length is a parameter of the constraint."""
+    solver = cartesian_pendulum().with_parameters(c=0.8)
+    start = {"x": 0.6, "z": -0.36, "v_x": 0.0, "v_z": 0.0}
+    orbit = solver.periodic_motion(start, period=1.8, segments=segments)
+    curve = solver.periodic_motions_curve("l", (0.7, 0.8), orbit, step=0.5)
+    assert curve.values[-1] == 0.8
+    scaled = solver.with_parameters(l=0.8).periodic_motion(orbit)
+    assert curve.periods[-1] == pytest.approx(scaled.period, rel=1e-9)
+    np.testing.assert_allclose(curve.multipliers[-1], scaled.transverse, rtol=1e-6)
+    assert len(curve) <= 4  # the derivatives with respect to the parameter are right
+
+
+def test_curves_of_return_maps() -> None:
+    solver = relay_oscillator()
+    orbit = solver.periodic_motion({"x": -5.0, "v": 0.0, "s": 1.0}, period=6.0, section="left", segments=2)
+    curve = solver.periodic_motions_curve("delta", (0.1, 0.2), orbit, step=0.3)
+    E = math.exp(-0.2 * math.pi / math.sqrt(1.0 - 0.2**2))
+    assert curve.orbits[-1]["x"] == pytest.approx(-(1.0 + E) / (1.0 - E), rel=1e-9)
+    np.testing.assert_allclose(curve.multipliers[-1], [E**2, 0.0], atol=1e-8)
+
+
+@pytest.mark.parametrize("segments", [1, 3])
+def test_derivatives_where_the_period_depends_on_the_parameter(segments: int) -> None:
+    """The columns of the equations are those of central differences."""
+    from dataclasses import replace
+
+    from kanegen.solve.gradients.directions import Direction, Kind
+    from kanegen.solve.gradients.shooting import Nodes, Shooting, Varied
+
+    solver = forced_van_der_pol()
+    orbit = solver.periodic_motion({"x": 1.0, "v": 0.5}, period=2 * math.pi / 1.2, segments=segments)
+    index = solver.description.parameters.index("omega")
+
+    def equations(omega: float, nodes: Nodes) -> Any:
+        varied = Varied(Direction("omega", Kind.PARAMETER, index), 1.0, -2.0 * math.pi / omega**2)
+        shooting = Shooting(solver.with_parameters(omega=omega), orbit.setting, varied)
+        return shooting.system(replace(nodes, period=2.0 * math.pi / omega))
+
+    h, nodes = 1e-5, orbit.nodes
+    matrix = equations(1.2, nodes).matrix
+    above, below = (equations(1.2 + sign * h, nodes).residual for sign in (1.0, -1.0))
+    np.testing.assert_allclose(matrix[:, -1], (above - below) / (2.0 * h), rtol=1e-6, atol=1e-7)
+    for k in range(2 * segments):
+        dy = np.zeros(2 * segments)
+        dy[k] = h
+        step = dy.reshape(-1, 2) * orbit.setting.scale
+        above, below = (equations(1.2, replace(nodes, y=nodes.y + sign * step)).residual for sign in (1.0, -1.0))
+        np.testing.assert_allclose(matrix[:, k], (above - below) / (2.0 * h), rtol=1e-6, atol=1e-7)
 
 
 def test_an_unstable_motion_by_several_segments() -> None:
@@ -249,6 +309,53 @@ def test_an_unstable_motion_by_several_segments() -> None:
     assert orbit.period == pytest.approx(VAN_DER_POL, abs=1e-9)
     assert orbit.transverse[0].real == pytest.approx(1.0 / stable.transverse[0].real, rel=1e-7)
     assert not orbit.stable
+
+
+def test_a_solution_is_a_guess() -> None:
+    """The last period of a motion that has approached a stable periodic motion."""
+    solver = van_der_pol()
+    motion = solver.integrate((0.0, 40.0), {"x": 0.1}, {"v": 0.0})
+    orbit = solver.periodic_motion(motion, period=6.6, segments=3)
+    assert orbit.period == pytest.approx(VAN_DER_POL, abs=1e-10)
+    assert orbit.t == 40.0 - 6.6
+    with raises(kg.SolveError, "lasts at least the period"):
+        solver.periodic_motion(motion, period=50.0)
+    with raises(kg.SolveError, "is a motion of 'van_der_pol'"):
+        pendulum().periodic_motion(motion, period=2.0)
+
+
+def test_texts() -> None:
+    solver = van_der_pol()
+    orbit = solver.periodic_motion({"x": 1.0, "v": 0.5}, period=6.0)
+    assert "period 6.66329 s" in repr(orbit)
+    assert "Periodic motion" in orbit._repr_html_()
+    curve = solver.periodic_motions_curve("mu", (1.0, 1.2), orbit, step=0.3)
+    assert "mu = 1 to 1.2" in repr(curve)
+    assert f"{len(curve)} periodic motions" in curve._repr_html_()
+    with raises(kg.SolveError, "no coordinate, speed or state 'y'"):
+        orbit["y"]
+    assert solver.with_initial(orbit.initial).periodic_motion(period=orbit.period).iterations == 0
+
+
+def test_plots() -> None:
+    from matplotlib.figure import Figure
+
+    solver = mathieu()
+    start = solver.periodic_motion({"x": 0.0, "v": 0.0}, period=math.pi)
+    curve = solver.periodic_motions_curve("q", (0.1, 1.0), start, step=0.2)
+    axis = kg.plot.orbit_curve(curve, ax=Figure())
+    (mark,) = [line for line in axis.get_lines() if line.get_marker() == "^"]
+    assert mark.get_xdata()[0] == curve.bifurcations[0].value
+    assert {"-", "--"} <= {line.get_linestyle() for line in axis.get_lines()}
+    assert axis.get_xlabel() == "q"
+    orbit = van_der_pol().periodic_motion({"x": 1.0, "v": 0.5}, period=6.0)
+    motion, plane = kg.plot.orbit(orbit, "x", "v", ax=Figure())
+    np.testing.assert_array_equal(plane.get_lines()[-1].get_xdata(), orbit.multipliers.real)
+    assert motion.get_xlabel() == "x (m)" or motion.get_xlabel() == "x"
+    with raises(kg.SolveError, "PeriodicMotion"):
+        kg.plot.orbit(curve, "x", "v")
+    with raises(kg.SolveError, "PeriodicCurve"):
+        kg.plot.orbit_curve(orbit)
 
 
 def test_errors() -> None:
