@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from kanegen.errors import SolveError, brief
-from kanegen.solve.gradients.orbit_curves import PeriodicCurve
+from kanegen.solve.gradients.orbit_curves import PeriodicCurve, largest
 from kanegen.solve.gradients.orbits import PeriodicMotion
 from kanegen.units import labeled
 
@@ -108,7 +108,7 @@ def orbit_curve(curve: Any, variable: Any = None, *, ax: Any = None) -> Any:
         axis.plot(across[k : k + 2], heights[k : k + 2], line, color="tab:blue", linewidth=1.3)
     marked = set[str]()
     for point in curve.bifurcations:
-        height = point.orbit.period if variable is None else np.max(point.orbit.solution[variable])
+        height = point.orbit.period if variable is None else largest(point.orbit, variable)
         label = None if point.kind in marked else point.kind
         x = point.value if unit is None else unit.display(point.value)
         axis.plot([x], [height], _MARKS[point.kind], color="tab:red", markersize=5, label=label)

@@ -25,7 +25,7 @@ from kanegen.solve.gradients.orbit_search import record, search
 from kanegen.solve.gradients.orbits import Floquet, Multipliers, PeriodicMotion, number_text
 from kanegen.solve.gradients.periods import Period
 from kanegen.solve.gradients.shooting import Nodes, Setting, Shooting, System, Varied
-from kanegen.solve.values import number, shown
+from kanegen.solve.values import key_name, number, shown
 from kanegen.units import Unit
 
 _CORRECTIONS: Final = 12
@@ -34,6 +34,8 @@ _LOCATED: Final = 1e-9
 """Width of the interval in which a bifurcation is located, as a fraction of a step."""
 _VANISHED: Final = 1e-2
 """A test function that jumps has no value below this fraction of those at the ends of the step."""
+_POINTS: Final = 2000
+"""Points of a motion among which the largest value is looked for."""
 _REAL: Final = 1e-6
 """Imaginary parts of multipliers below this size are zero."""
 
@@ -108,8 +110,8 @@ class PeriodicCurve:
         return tuple(orbit.stability for orbit in self.orbits)
 
     def __getitem__(self, name: Any) -> Array:
-        """The largest value (m,) of a variable or output during each motion."""
-        return np.array([np.max(orbit.solution[name]) for orbit in self.orbits])
+        """The largest value (m,) of a variable during each motion; of an output at the steps."""
+        return np.array([largest(orbit, name) for orbit in self.orbits])
 
     def __len__(self) -> int:
         return len(self.orbits)
@@ -124,10 +126,10 @@ class PeriodicCurve:
         found = {point.index: point for point in reversed(self.bifurcations)}
         rows = []
         for k, (value, orbit) in enumerate(zip(self.values.tolist(), self.orbits, strict=True)):
-            largest = number_text(complex(orbit.transverse[0])) if len(orbit.transverse) else ""
+            first = number_text(complex(orbit.transverse[0])) if len(orbit.transverse) else ""
             after = f"{found[k].kind} at {found[k].value:.6g}" if k in found else ""
             shown_value = value_text(self.parameter, value, orbit.units)
-            rows.append((shown_value, f"{orbit.period:.6g}", orbit.stability, largest, after))
+            rows.append((shown_value, f"{orbit.period:.6g}", orbit.stability, first, after))
         headings = (self.parameter, "period (s)", "stability", "largest multiplier", "then")
         return Table.of(f"{len(self)} periodic motions", headings, rows, right=headings[:2]).html()
 
@@ -137,6 +139,16 @@ class PeriodicCurve:
         span = f"{self.values[0]:.6g} to {self.values[-1]:.6g}" if len(self.values) else "none"
         text = f"{self.parameter} = {span}, {len(self)} periodic motions: {', '.join(found)}"
         return f"<PeriodicCurve: {text}{f'; {points}' if points else ''}>"
+
+
+def largest(orbit: PeriodicMotion, name: Any) -> float:
+    """The largest value of a variable during a motion; of an output, or an input, at the steps."""
+    key, motion = key_name(name), orbit.solution
+    if key not in orbit.values:
+        return float(np.max(motion[name]))
+    times = np.linspace(motion.t[0], motion.last[0], _POINTS)
+    states = np.hstack([np.asarray(part).reshape(_POINTS, -1) for part in motion(times)])
+    return float(states[:, list(orbit.values).index(key)].max())
 
 
 def read_limits(limits: Any) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -130,7 +130,7 @@ class Periodic(Integrable):
             autonomous=not forced,
             section=_section(self, section),
             r=r,
-            options=complete,
+            options=cast(RunOptions, dict(complete)),
         )
         nodes, setting, size = _prepared(self, guess_of, start, setting, forced)
         shooting = Shooting(self, setting)

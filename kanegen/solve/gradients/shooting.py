@@ -274,7 +274,7 @@ class Shooting:
         if self.varied is not None:
             dr, dp = self._varied_columns((self.varied.direction,))
             c = code.change(RESIDUAL_CHANGES, at, np.zeros(self.n_y), dr[:, 0], dp[:, 0])
-            shift = -np.linalg.lstsq(C / sizes[:, None], c / sizes, rcond=_DEPENDENT)[0]
+            shift = np.asarray(-np.linalg.lstsq(C / sizes[:, None], c / sizes, rcond=_DEPENDENT)[0], dtype=np.float64)
         return Manifold(V[rank:].T, V[:rank].T, shift)
 
     def _varied_columns(self, directions: Sequence[Direction]) -> tuple[Array, Array]:

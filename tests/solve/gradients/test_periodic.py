@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sm
 from messages import raises
 from orbit_models import (
     cartesian_pendulum,
@@ -21,6 +23,7 @@ from orbit_models import (
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq, fsolve
 from scipy.special import ellipk
+from systems import example, solver_for
 
 import kanegen as kg
 
@@ -231,8 +234,6 @@ def test_folds_of_the_duffing_oscillator() -> None:
 
 def test_torus_of_the_forced_van_der_pol_oscillator() -> None:
     """Where a complex pair leaves the unit circle, the mean of the divergence mu (1 - x^2) is zero."""
-    import sympy as sm
-
     solver = forced_van_der_pol()
     period = 2 * sm.pi / sm.Symbol("omega")
     guess = solver.integrate((0.0, 300.0), {"x": 0.0}, {"v": 0.0})
@@ -269,6 +270,7 @@ def test_curves_of_return_maps() -> None:
     E = math.exp(-0.2 * math.pi / math.sqrt(1.0 - 0.2**2))
     assert curve.orbits[-1]["x"] == pytest.approx(-(1.0 + E) / (1.0 - E), rel=1e-9)
     np.testing.assert_allclose(curve.multipliers[-1], [E**2, 0.0], atol=1e-8)
+    assert curve["x"][-1] == pytest.approx((1.0 + E) / (1.0 - E), rel=1e-5)
 
 
 @pytest.mark.parametrize("segments", [1, 3])
@@ -334,6 +336,9 @@ def test_texts() -> None:
     assert f"{len(curve)} periodic motions" in curve._repr_html_()
     with raises(kg.SolveError, "no coordinate, speed or state 'y'"):
         orbit["y"]
+    again = pickle.loads(pickle.dumps(orbit))
+    np.testing.assert_array_equal(again.multipliers, orbit.multipliers)
+    assert solver.periodic_motion(again).period == pytest.approx(orbit.period, rel=1e-12)
     assert solver.with_initial(orbit.initial).periodic_motion(period=orbit.period).iterations == 0
 
 
@@ -356,6 +361,21 @@ def test_plots() -> None:
         kg.plot.orbit(curve, "x", "v")
     with raises(kg.SolveError, "PeriodicCurve"):
         kg.plot.orbit_curve(orbit)
+
+
+def test_bicycle_that_rides_straight() -> None:
+    """A steady motion whose wheels turn: the multipliers are exp(lambda T) of the published eigenvalues lambda."""
+    bicycle, speed, T = example("whipple_bicycle"), 5.0, 0.4
+    q, u = bicycle.upright(speed)
+    turns = {"thR": -speed * T / bicycle.DEFAULTS["rR"], "thF": -speed * T / bicycle.DEFAULTS["rF"]}
+    orbit = solver_for("whipple_bicycle").periodic_motion(
+        [*q, *u], period=T, forced=True, advance={"x": speed * T, **turns}
+    )
+    for value in np.exp(np.array(bicycle.EIGENVALUES[5]) * T):
+        assert np.abs(orbit.transverse - value).min() < 1e-9
+    assert len(orbit.multipliers) == 10  # of 16 coordinates and speeds
+    rest = np.abs(np.sort(-np.abs(orbit.multipliers))[:6])
+    np.testing.assert_allclose(rest, 1.0, atol=1e-6)  # place, heading, wheels, speed
 
 
 def test_errors() -> None:
@@ -381,6 +401,16 @@ def test_errors() -> None:
         solver.periodic_motion(start, period=6.0, segments=0)
     with raises(kg.SolveError, "no parameter or input 'nu'"):
         solver.periodic_motions_curve("nu", (1.0, 2.0), solver.periodic_motion(start, period=6.0))
+    with raises(kg.SolveError, "not available with contacts (floor)"):
+        solver_for("bouncing_ball").periodic_motion({"z": 1.0, "u1": 0.0}, period=1.0)
+    with raises(kg.SolveError, "no option sensitivities"):
+        solver.periodic_motion(start, period=6.0, sensitivities=("mu",))
+    with raises(kg.SolveError, "nu is no parameter"):
+        solver.periodic_motion(start, period=sm.Symbol("nu"))
+    with raises(kg.SolveError, "two different numbers"):
+        solver.periodic_motions_curve("mu", (1.0, 1.0), solver.periodic_motion(start, period=6.0))
+    with raises(kg.SolveError, "raise max_steps="):
+        solver.periodic_motions_curve("mu", (1.0, 3.0), solver.periodic_motion(start, period=6.0), max_steps=1)
     with raises(kg.SolveError, "does not repeat after the period"):
         duffing().periodic_motion({"x": 1.0, "v": 0.0}, period=3.0)
 
