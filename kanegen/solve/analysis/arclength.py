@@ -39,6 +39,10 @@ class Line(Protocol[P]):
     def weights(self) -> Array:
         """The weights of the unknowns in the arc length, (n + 1,)."""
 
+    @property
+    def reason(self) -> str:
+        """Why the last point was not found; empty if that is not known."""
+
     def parameter(self, point: P) -> float:
         """The value of the parameter."""
 
@@ -87,7 +91,7 @@ def _step(line: Line[P], last: P, tangent: Array, length: float, largest: float)
         length /= 2.0
     raise SolveError(
         f"the curve of {line.what} cannot be followed beyond {line.name} = {line.parameter(last):.6g}: none was found "
-        f"at a distance of {length:.3g}"
+        f"at a distance of {length:.3g}{f'; {line.reason}' if line.reason else ''}"
     )
 
 

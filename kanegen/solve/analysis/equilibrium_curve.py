@@ -83,6 +83,11 @@ class _Curve:
         """The name of the parameter."""
         return self.family.name
 
+    @property
+    def reason(self) -> str:
+        """Nothing more is known about a search that failed."""
+        return ""
+
     def parameter(self, point: Point) -> float:
         """The value of the parameter."""
         return point.p

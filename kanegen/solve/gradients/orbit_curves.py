@@ -177,7 +177,7 @@ class _Point:
         return Floquet.of(self.system, self.shooting.setting).transverse
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Line:
     """The curve in the unknowns of shooting and the parameter, relative to the ``interval``."""
 
@@ -187,6 +187,7 @@ class _Line:
     interval: float
     period: Period | None
     tolerance: float
+    reason: str = ""
 
     @property
     def what(self) -> str:
@@ -233,7 +234,8 @@ class _Line:
         try:
             nodes, p = self._moved(last, length * tangent)
             return self._newton(nodes, p, self.weights**2 * tangent)
-        except SolveError:
+        except SolveError as error:
+            self.reason = str(error)
             return None
 
     def _moved(self, point: _Point, dx: Array) -> tuple[Nodes, float]:
