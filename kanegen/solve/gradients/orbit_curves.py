@@ -21,7 +21,7 @@ from kanegen.display import Table, value_text
 from kanegen.errors import SolveError, brief
 from kanegen.solve.analysis.arclength import follow, unit_tangent
 from kanegen.solve.gradients.directions import Direction, Kind
-from kanegen.solve.gradients.orbit_search import record, search
+from kanegen.solve.gradients.orbit_search import record, search, sizes_of
 from kanegen.solve.gradients.orbits import Floquet, Multipliers, PeriodicMotion, number_text
 from kanegen.solve.gradients.periods import Period
 from kanegen.solve.gradients.shooting import Nodes, Setting, Shooting, System, Varied
@@ -201,9 +201,9 @@ class _Line:
         nodes = np.full(m * len(self.setting.scale), m**-0.5)
         return np.concatenate([nodes, np.zeros(int(self.setting.is_period_unknown)), [1.0]])
 
-    def shooting(self, p: float) -> Shooting:
-        """The equations at a value of the parameter."""
-        d, setting = self.solver.description, self.setting
+    def shooting(self, p: float, scale: Array) -> Shooting:
+        """The equations at a value of the parameter, relative to these sizes of the components."""
+        d, setting = self.solver.description, replace(self.setting, scale=scale)
         if self.name in d.parameters:
             solver = self.solver.with_parameters({self.name: p})
             rate = 0.0 if self.period is None else self.period.rate(solver, self.name)
@@ -230,24 +230,39 @@ class _Line:
         return unit_tangent(self, np.vstack([point.system.matrix, point.system.kept]), point.p, advice)
 
     def corrected(self, last: _Point, tangent: Array, length: float) -> _Point | None:
-        """The motion near the end of the tangent, on the plane perpendicular to it; None if there is none."""
+        """The motion near the end of the tangent, on the plane perpendicular to it; None if there is none.
+
+        The sizes of the components grow with the motion, so that steps do, too.
+        """
+        point = self.near(last, tangent, length)
+        if point is None:
+            return None
+        motion = point.shooting.motion(
+            self.setting.t0, self.setting.t0 + point.system.duration, point.system.nodes.y[0]
+        )
+        sizes = sizes_of(self.solver.description, np.hstack([motion.q, motion.u, motion.s]))
+        shooting = self.shooting(point.p, np.maximum(self.setting.scale, sizes))
+        return _Point(point.p, shooting, shooting.system(point.system.nodes))
+
+    def near(self, last: _Point, tangent: Array, length: float) -> _Point | None:
+        """The motion near the end of the tangent, with the sizes of the last one; None if there is none."""
         try:
             nodes, p = self._moved(last, length * tangent)
-            return self._newton(nodes, p, self.weights**2 * tangent)
+            return self._newton(nodes, p, self.weights**2 * tangent, last.shooting.setting.scale)
         except SolveError as error:
             self.reason = str(error)
             return None
 
     def _moved(self, point: _Point, dx: Array) -> tuple[Nodes, float]:
         p = point.p + self.interval * float(dx[-1])
-        shooting = self.shooting(p)
+        shooting = self.shooting(p, point.shooting.setting.scale)
         return self.placed(shooting, shooting.moved(point.system.nodes, dx)), p
 
-    def _newton(self, nodes: Nodes, p: float, row: Array) -> _Point | None:
+    def _newton(self, nodes: Nodes, p: float, row: Array, scale: Array) -> _Point | None:
         """The motion near the nodes, whose corrections are orthogonal to the row; None if there is none."""
         best: _Point | None = None
         for _ in range(_CORRECTIONS):
-            shooting = self.shooting(p)
+            shooting = self.shooting(p, scale)
             point = _Point(p, shooting, shooting.system(nodes))
             is_good = best is not None and best.system.error <= self.tolerance
             if best is not None and is_good and point.system.error >= 0.1 * best.system.error:
@@ -261,18 +276,18 @@ class _Line:
         part = (limit - inside.p) / (outside.p - inside.p)
         a, b = inside.system.nodes, outside.system.nodes
         nodes = Nodes(a.y + part * (b.y - a.y), a.period + part * (b.period - a.period))
-        return self.at(nodes, limit)
+        return self.at(nodes, limit, inside.shooting.setting.scale)
 
-    def at(self, nodes: Nodes, p: float) -> _Point:
+    def at(self, nodes: Nodes, p: float, scale: Array) -> _Point:
         """The motion at a value of the parameter. Raises `SolveError`."""
-        shooting = self.shooting(p)
+        shooting = self.shooting(p, scale)
         plain = Shooting(shooting.solver, shooting.setting)
         system, _ = search(plain, self.placed(plain, nodes), self.tolerance)
         return _Point(p, shooting, shooting.system(system.nodes))
 
     def distance(self, a: _Point, tangent: Array, b: _Point) -> float:
         """The distance of a point along the tangent at another one."""
-        dy = ((b.system.nodes.y - a.system.nodes.y) / self.setting.scale).ravel()
+        dy = ((b.system.nodes.y - a.system.nodes.y) / a.shooting.setting.scale).ravel()
         dx = np.concatenate([dy, np.zeros(int(self.setting.is_period_unknown)), [(b.p - a.p) / self.interval]])
         return float((self.weights**2 * tangent) @ dx)
 
@@ -291,7 +306,7 @@ def curve_of(
     if name in solver.description.inputs and not (setting.r is None or isinstance(setting.r, Mapping)):
         raise SolveError(f"the input {name} can vary if the orbit was found with r=None or a mapping of inputs")
     line = _Line(solver, name, setting, abs(end - first), orbit.period_of, tolerance)
-    stages = follow(line, line.at(orbit.nodes, first), end, *steps)
+    stages = follow(line, line.at(orbit.nodes, first, setting.scale), end, *steps)
     points = [point for point, _ in stages]
     if points[-1].p not in (first, end):
         raise SolveError(
@@ -365,7 +380,7 @@ def _zero(
     best: tuple[float, float, _Point] | None = None
     for _ in range(_BISECTIONS):
         x = (a * f_b - b * f_a) / (f_b - f_a)
-        point = line.corrected(*stage, x)
+        point = line.near(*stage, x)
         if point is None:
             return None
         f = test(line, stage, point)

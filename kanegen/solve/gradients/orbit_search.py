@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from kanegen.arrays import Array
+from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.solve.gradients.orbits import Floquet, PeriodicMotion
 from kanegen.solve.gradients.shooting import Nodes, Setting, Shooting, System
@@ -23,6 +24,8 @@ _ENOUGH: Final = 0.3
 """A correction that leaves a larger fraction of the residual is compared with that of all directions."""
 _WORSE: Final = 2.0
 """Largest factor by which a correction may increase the residual."""
+_NEGLIGIBLE: Final = 1e-6
+"""Components below this fraction of the largest one of their kind do not count with their own size."""
 _POLISHED: Final = 0.1
 """A further correction counts if it reduces the residual to this fraction."""
 
@@ -148,6 +151,16 @@ def record(shooting: Shooting, system: System, count: int, period_of: Any = None
         period_of=period_of,
         units=shooting.solver.units,
     )
+
+
+def sizes_of(d: Description, states: Array) -> Array:
+    """The sizes of the components (n_y,) in some states (n, n_y); of small ones the largest of their kind, or 1."""
+    sizes: Array = np.abs(states).max(axis=0)
+    counts = np.cumsum([len(d.coordinates), len(d.speeds)])
+    for part in np.split(sizes, counts):
+        largest = float(part.max(initial=0.0))
+        part[part <= _NEGLIGIBLE * largest] = largest or 1.0
+    return sizes
 
 
 def extent(states: Array, scale: Array) -> float:

@@ -15,7 +15,7 @@ from kanegen.run_options import RunOptions
 from kanegen.solve.consistent import start_state
 from kanegen.solve.gradients.code import VariationCode
 from kanegen.solve.gradients.orbit_curves import PeriodicCurve, curve_of, read_limits
-from kanegen.solve.gradients.orbit_search import extent, record, require_motion, search
+from kanegen.solve.gradients.orbit_search import extent, record, require_motion, search, sizes_of
 from kanegen.solve.gradients.orbits import PeriodicMotion
 from kanegen.solve.gradients.periods import Period
 from kanegen.solve.gradients.shooting import Nodes, Setting, Shooting
@@ -41,8 +41,6 @@ _STEPS: Final = 64
 _REFUSED: Final = ("t_eval", "dense_output", "sensitivities", "control", "progress")
 _AT_REST: Final = 1e-7
 """A state that moves less than this fraction of its size in a period is an equilibrium."""
-_NEGLIGIBLE: Final = 1e-6
-"""Components below this fraction of the largest one of their kind do not count with their own size."""
 _SAMPLES: Final = 16
 _GOLDEN: Final = 0.6180339887498949
 _ASIDE: Final = 0.05
@@ -164,7 +162,8 @@ class Periodic(Integrable):
             A periodic motion near the first one; its section, segments, inputs and options are used again.
         step
             The largest step: the root of the sum of squares of all changes, of the start relative to the sizes of the
-            components and of the parameter as a fraction of the interval. Steps become shorter where the curve turns.
+            components (those of ``orbit``, or larger ones) and of the parameter as a fraction of the interval. Steps
+            become shorter where the curve turns.
         max_steps
             Largest number of steps.
         tolerance
@@ -316,7 +315,7 @@ def _prepared(
     is_forced = (not autonomous) if forced is None else bool(forced)
     if is_forced:
         _require_period(code, setting.t0, T, states)
-    scale = _scale(solver, states)
+    scale = sizes_of(solver.description, states)
     if autonomous and _is_at_rest(code, setting, start, scale, T):
         raise SolveError(
             f"the guess is an equilibrium of {solver.description.name!r}: give a state on or near the periodic motion"
@@ -339,22 +338,11 @@ def _require_same(solver: Periodic, guess: Any) -> None:
             raise SolveError(f"the guess is a motion of {guess.run.model!r}, not of {solver.description.name!r}")
 
 
-def _scale(solver: Periodic, states: Array) -> Array:
-    """The sizes of the components (n_y,)."""
-    d = solver.description
-    sizes: Array = np.abs(states).max(axis=0)
-    counts = np.cumsum([len(d.coordinates), len(d.speeds)])
-    for part in np.split(sizes, counts):
-        largest = float(part.max(initial=0.0))
-        part[part <= _NEGLIGIBLE * largest] = largest or 1.0
-    return sizes
-
-
 def _depends_on_time(solver: Periodic, code: VariationCode, setting: Setting, T: float, states: Array) -> bool:
     """Whether the rates near some states change with time, or something switches at known times."""
     if len(solver.switching_times((setting.t0, setting.t0 + T), setting.r)):
         return True
-    aside = _ASIDE * np.random.default_rng(0).uniform(-1.0, 1.0, states.shape) * _scale(solver, states)
+    aside = _ASIDE * np.random.default_rng(0).uniform(-1.0, 1.0, states.shape) * sizes_of(solver.description, states)
     for k, y in enumerate(states + aside):
         t, other = (setting.t0 + T * part for part in (k / _SAMPLES, (k * _GOLDEN + 0.3) % 1.0))
         try:
