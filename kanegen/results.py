@@ -16,6 +16,9 @@ from kanegen.solve.contacts import Impulse as Impulse
 from kanegen.solve.evaluation import AccelerationParts as AccelerationParts
 from kanegen.solve.evaluation import Wrench as Wrench
 from kanegen.solve.gradients.forward import Sensitivities as Sensitivities
+from kanegen.solve.gradients.orbit_curves import Bifurcation as Bifurcation
+from kanegen.solve.gradients.orbit_curves import PeriodicCurve as PeriodicCurve
+from kanegen.solve.gradients.orbits import PeriodicMotion as PeriodicMotion
 from kanegen.solve.inverse import InverseDynamics as InverseDynamics
 from kanegen.solve.many.batch import Batch as Batch
 from kanegen.solve.many.batch import Failures as Failures

@@ -31,6 +31,7 @@ from kanegen.solve.contacts import Contacting
 from kanegen.solve.evaluation import Quantity, describe_quantities
 from kanegen.solve.feedback.limits import require_limits
 from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.gradients.periodic import Periodic
 from kanegen.solve.many.ensembles import Ensembles
 from kanegen.solve.run.momentum import functions_of_momenta
 from kanegen.solve.servo import Controlled, servo_attributes
@@ -52,7 +53,7 @@ from kanegen.solve.values import (
 Names = tuple[str, ...]
 
 
-class Solver(Contacting, Controlled, Continuable, Ensembles):
+class Solver(Contacting, Controlled, Continuable, Periodic, Ensembles):
     """A compiled model with values of its parameters; immutable. Solvers with other values share the compiled code.
 
     Every quantity is a function of ``(t, q, u, r=None, s=None, out=None, forces=None)``: ``t`` in s, ``q`` (n_q,),

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from kanegen.arrays import Array, real_array
 from kanegen.display import Table, value_text
 from kanegen.errors import SolveError, brief
-from kanegen.solve.analysis.arclength import Family as EquationFamily
-from kanegen.solve.analysis.arclength import Point, curve
 from kanegen.solve.analysis.equilibrium import Equilibrium, Trimmable
+from kanegen.solve.analysis.equilibrium_curve import Family as EquationFamily
+from kanegen.solve.analysis.equilibrium_curve import Point, curve
 from kanegen.solve.analysis.trim import Search, rest
 from kanegen.solve.values import (
     Variables,
