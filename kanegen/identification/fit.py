@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +15,7 @@ from kanegen.identification.identifiability import Identifiability, covariance_o
 from kanegen.identification.losses import Loss, of_data_only, read_loss
 from kanegen.identification.residuals import Estimation, Evaluations, Motion
 from kanegen.identification.result import Fit, IdentificationError, fitted_motions
-from kanegen.identification.segments import started_by_segments
+from kanegen.identification.segments import in_parts
 from kanegen.identification.unknowns import array, read_starts, read_unknowns
 from kanegen.solve import Solver
 from kanegen.solve.values import TIME, initial_time, positive, positive_integer
@@ -28,6 +28,10 @@ _ENDS: Final = {
     4: "neither the cost nor the unknowns change any more",
 }
 """Why `scipy.optimize.least_squares` ends, by its status."""
+
+_QUICK_TOLERANCE: Final = 1e-8
+_QUICK_EVALUATIONS: Final = 100
+"""Fits before the last one, in parts whose ends may have gaps."""
 
 _OWN_OPTIONS: Final = ("t_eval", "sensitivities", "dense_output")
 """Options of `integrate` that a fit sets."""
@@ -138,8 +142,9 @@ def fit(
         None if max_evaluations is None else positive_integer(max_evaluations, "max_evaluations"),
     )
     estimation = _estimation(solver, experiments, several, (parameters, start, inputs, prior), measured, options)
-    begun = started_by_segments(estimation, count, lambda other: _minimum(other, optimizer)[0])
-    result = _fitted(begun, estimation, optimizer, several)
+    quick = replace(optimizer, tolerance=max(_QUICK_TOLERANCE, optimizer.tolerance), max_evaluations=_QUICK_EVALUATIONS)
+    parts = in_parts(estimation, count, lambda other: _minimum(other, quick)[0])
+    result = _fitted(parts, estimation, optimizer, several)
     _judge(result, undetermined)
     return result
 
@@ -205,25 +210,24 @@ def _minimum(estimation: Estimation, how: _Optimizer) -> tuple[Array, Any, Evalu
     return np.clip(result.x * scales, *bounds), result, functions
 
 
-def _fitted(begun: Estimation, estimation: Estimation, how: _Optimizer, several: bool) -> Fit:
-    """The result of a fit that begins with the values of ``begun``."""
-    x, result, functions = _minimum(begun, how)
-    motions = estimation.motions(x)
-    residuals, jacobian = estimation.of_data(motions)
-    names, scales = [unknown.label for unknown in estimation.unknowns], np.where(x == 0.0, functions.scales, np.abs(x))
-    all_rows = np.concatenate([jacobian, estimation.restraints(x, motions)[1]])
-    known = identifiability(names, all_rows, scales)
-    freedom, absolute = residuals.size - len(x), estimation.records[0].weighting.absolute
+def _fitted(parts: Estimation, whole: Estimation, how: _Optimizer, several: bool) -> Fit:
+    """The result of a fit; ``parts`` of the motions of ``whole`` have further unknowns after those of the whole."""
+    x, result, functions = _minimum(parts, how)
+    motions, n = parts.motions(x), len(whole.unknowns)
+    residuals, jacobian = parts.of_data(motions)
+    rows = np.concatenate([jacobian, parts.restraints(x, motions)[1]])
+    names, scales = [each.label for each in parts.unknowns], np.where(x == 0.0, functions.scales, np.abs(x))
+    freedom, absolute = residuals.size - n, whole.records[0].weighting.absolute
     variance = 1.0 if absolute else float(residuals @ residuals) / max(freedom, 1)
-    matrix = _covariance(known, all_rows, estimation.n_data, residuals, how) * (1.0 if how.robust else variance)
+    matrix = _covariance(identifiability(names, rows, scales), rows, residuals, how) * (1.0 if how.robust else variance)
     at_bounds = tuple(name for name, active in zip(names, result.active_mask.tolist(), strict=True) if active)
     return Fit(
-        names=tuple(names),
-        values=x,
-        covariance=matrix,
-        identifiability=known,
-        motions=fitted_motions(estimation, motions, variance),
-        solver=_solver_with(estimation, x, motions[0]),
+        names=tuple(names[:n]),
+        values=x[:n],
+        covariance=matrix[:n, :n],
+        identifiability=identifiability(names[:n], _condensed(rows, n), scales[:n]),
+        motions=fitted_motions(parts, motions, variance, len(parts.records) // len(whole.records)),
+        solver=_solver_with(parts, x, motions[0]),
         cost=float(result.cost),
         variance=variance,
         degrees_of_freedom=freedom,
@@ -231,13 +235,22 @@ def _fitted(begun: Estimation, estimation: Estimation, how: _Optimizer, several:
         message=_message(result.status, functions, at_bounds),
         evaluations=functions.count,
         at_bounds=at_bounds,
-        _estimation=estimation,
+        _estimation=whole,
         _absolute=absolute,
         _several=several,
     )
 
 
-def _covariance(known: Identifiability, jacobian: Array, n_data: int, residuals: Array, how: _Optimizer) -> Array:
+def _condensed(rows: Array, n: int) -> Array:
+    """A Jacobian with respect to the first ``n`` unknowns (m, n), when the others follow from them by least squares."""
+    others = rows.shape[1] - n
+    if not others:
+        return rows
+    factor = np.linalg.qr(np.hstack([rows[:, n:], rows[:, :n]]), mode="r")
+    return np.asarray(factor[others:, others:])
+
+
+def _covariance(known: Identifiability, jacobian: Array, residuals: Array, how: _Optimizer) -> Array:
     """The covariance matrix of the estimates for weighted residuals of variance 1, or of a robust fit.
 
     That of a robust fit is ``H^-1 B H^-1`` with the Hessian H of the cost and the sum B of the squares of the
@@ -245,6 +258,7 @@ def _covariance(known: Identifiability, jacobian: Array, n_data: int, residuals:
     """
     if not how.robust:
         return covariance_of(known, jacobian)
+    n_data = residuals.size
     losses = how.loss((residuals / how.loss_scale) ** 2)
     slopes, curvatures = np.ones(len(jacobian)), np.ones(len(jacobian))
     slopes[:n_data] = losses[1] * residuals

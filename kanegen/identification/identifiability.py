@@ -13,7 +13,7 @@ from kanegen.model.records import FrozenMapping
 from kanegen.solve.values import shown
 
 _COLLINEAR: Final = 1e-7
-"""Singular values of the Jacobian with columns of length 1 below this fraction of the largest are those of its errors."""
+"""Singular values of a Jacobian with columns of length 1 below this fraction of the largest come from its errors."""
 
 _INVISIBLE: Final = 1e-10
 """Columns below this fraction of the largest are those of quantities without effect."""
@@ -73,9 +73,11 @@ class Identifiability:
 
 def identifiability(names: Sequence[str], jacobian: Array, scales: Array) -> Identifiability:
     """The identifiability of unknowns from the Jacobian (m, n) of weighted residuals."""
-    scaled = jacobian * scales
-    rows = np.vstack([scaled, np.zeros((max(0, len(names) - len(scaled)), len(names)))])
-    _, values, combinations = np.linalg.svd(rows, full_matrices=False)
+    # The triangular factor has the same singular values and, with few rows, is quick to take apart.
+    scaled = np.zeros((len(names), len(names)))
+    factor = np.linalg.qr(jacobian * scales, mode="r")
+    scaled[: len(factor)] = factor
+    _, values, combinations = np.linalg.svd(scaled)
     basis = _null_space(scaled)
     unseen = [
         FrozenMapping({name: float(c) for name, c in zip(names, row, strict=True) if abs(c) > _ABSENT}) for row in basis
@@ -87,10 +89,10 @@ def _null_space(scaled: Array) -> Array:
     """Vectors (k, n) of relative changes without effect, each with few entries, of which the largest is 1."""
     lengths = np.linalg.norm(scaled, axis=0)
     visible = lengths > _INVISIBLE * lengths.max(initial=0.0)
-    vectors = [unit for unit in np.eye(len(lengths))[~visible]]
+    vectors = list(np.eye(len(lengths))[~visible])
     if visible.any():
         normalized = scaled[:, visible] / lengths[visible]
-        _, values, right = np.linalg.svd(normalized, full_matrices=True)
+        _, values, right = np.linalg.svd(normalized)
         rank = int(np.count_nonzero(values > _COLLINEAR * values[0]))
         null = np.zeros((len(right) - rank, len(lengths)))
         null[:, visible] = right[rank:] / lengths[visible]

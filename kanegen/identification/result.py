@@ -38,7 +38,8 @@ class FittedMotion:
 
     ``t`` (n_t,) in s; ``measured``, ``computed`` and ``residuals`` (computed less measured): arrays (n_t,) by the names
     of the measured variables, NaN where a value is missing. ``deviations``: standard deviations (n_t,) of the measured
-    values. ``solution``: the computed motion, with its sensitivities.
+    values. ``solutions``: the computed motion with its sensitivities, one solution or, with ``segments=``, one for each
+    part.
     """
 
     t: Array
@@ -46,7 +47,7 @@ class FittedMotion:
     computed: Mapping[str, Array]
     residuals: Mapping[str, Array]
     deviations: Mapping[str, Array]
-    solution: Solution
+    solutions: tuple[Solution, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,14 +197,19 @@ class Fit:
         return display.page(display.Table.of(title, headings, rows, right=headings[1:3], notes=tuple(notes)))
 
 
-def fitted_motions(estimation: Estimation, motions: list[Motion], variance: float) -> tuple[FittedMotion, ...]:
-    """The records of the measured and the computed motions; ``variance``: that of weighted residuals."""
+def fitted_motions(
+    estimation: Estimation, motions: list[Motion], variance: float, parts: int
+) -> tuple[FittedMotion, ...]:
+    """The measured and the computed motions, of ``parts`` records each; ``variance``: that of weighted residuals."""
     fitted = []
-    for record, motion in zip(estimation.records, motions, strict=True):
-        measured = np.where(record.known, record.values, np.nan)
-        deviations = np.sqrt(variance) * record.weighting.deviations
-        arrays = measured, motion.computed, motion.computed - measured, deviations
-        labels = [column.label for column in record.columns]
+    for first in range(0, len(motions), parts):
+        records, own = estimation.records[first : first + parts], motions[first : first + parts]
+        measured = np.concatenate([np.where(record.known, record.values, np.nan) for record in records])
+        computed = np.concatenate([motion.computed for motion in own])
+        deviations = np.sqrt(variance) * np.concatenate([record.weighting.deviations for record in records])
+        labels = [column.label for column in records[0].columns]
+        arrays = measured, computed, computed - measured, deviations
         named = [FrozenMapping(zip(labels, array.T, strict=True)) for array in arrays]
-        fitted.append(FittedMotion(record.times, *named, solution=motion.solution))
+        times = np.concatenate([record.times for record in records])
+        fitted.append(FittedMotion(times, *named, solutions=tuple(motion.solution for motion in own)))
     return tuple(fitted)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -20,8 +21,8 @@ from kanegen.identification.unknowns import Start, Unknown, array
 from kanegen.identification.weighting import Weighting
 from kanegen.solve.gradients.directions import Kind
 
-_GAP: Final = 1e-2
-"""A gap of this fraction of the extent of a variable counts as a residual of 1."""
+_GAPS: Final = (1e-2, 1e-4, 1e-6)
+"""Gaps that count as a residual of 1, relative to the extent of a variable, in fits one after the other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,28 +57,36 @@ class Segmented(Estimation):
         return super().n_restraints + len(self.followers) * self.sizes.size
 
 
-def started_by_segments(estimation: Estimation, count: int, minimum: Callable[[Estimation], Array]) -> Estimation:
-    """The estimation with the values that a fit in ``count`` parts of each motion gives; the same for one part.
+def in_parts(estimation: Estimation, count: int, minimum: Callable[[Estimation], Array]) -> Estimation:
+    """The estimation in ``count`` parts of each motion, with values that fits with wider gaps gave; or itself for one.
 
     ``minimum``: the values (n_x,) of the least cost. Raises `SolveError`.
     """
     if count == 1:
         return estimation
-    d = estimation.solver.description
-    if d.constraints.levels:
+    if estimation.solver.description.constraints.levels:
         raise SolveError("segments= is available for models without constraints, whose start values are independent")
     for record in estimation.records:
         if record.times.size < 2 * count:
             raise SolveError(
                 f"segments={count} is too large for {record.times.size} samples: at least two for each part"
             )
-    x = minimum(_segmented(estimation, count))[: len(estimation.unknowns)]
-    unknowns = [replace(each, value=value) for each, value in zip(estimation.unknowns, x.tolist(), strict=True)]
-    return replace(estimation, unknowns=tuple(unknowns))
+    parts = _segmented(estimation, count, minimum)
+    extent = parts.sizes
+    for gap, following in pairwise(_GAPS):
+        parts = _with_values(replace(parts, sizes=gap * extent), minimum)
+        parts = replace(parts, sizes=following * extent)
+    return parts
 
 
-def _segmented(estimation: Estimation, count: int) -> Segmented:
-    """The estimation in parts; the unknowns of the whole motions come first."""
+def _with_values(estimation: Segmented, minimum: Callable[[Estimation], Array]) -> Segmented:
+    """The estimation with the values of the least cost."""
+    pairs = zip(estimation.unknowns, minimum(estimation).tolist(), strict=True)
+    return replace(estimation, unknowns=tuple(replace(unknown, value=value) for unknown, value in pairs))
+
+
+def _segmented(estimation: Estimation, count: int, minimum: Callable[[Estimation], Array]) -> Segmented:
+    """The estimation in parts; the unknowns of the whole motions come first. Its sizes are those of the variables."""
     names = estimation.solver.description.components
     records: list[Record] = []
     starts: list[Start] = []
@@ -85,11 +94,11 @@ def _segmented(estimation: Estimation, count: int) -> Segmented:
     guesses: list[Array] = []
     for k, record in enumerate(estimation.records):
         cuts = np.linspace(0, record.times.size, count + 1).round().astype(int).tolist()
-        parts = [_part(record, first, end) for first, end in zip(cuts[:-1], cuts[1:], strict=True)]
+        parts = [_part(record, first, end) for first, end in pairwise(cuts)]
         followers += range(len(records) + 1, len(records) + count)
         records += parts
         starts += [estimation.starts[k], *([Start({}, estimation.starts[k].r)] * (count - 1))]
-        guesses += _guesses(estimation, k, parts)
+        guesses += _guesses(estimation, k, parts, minimum)
     known = [
         each if each.experiment is None else replace(each, experiment=each.experiment * count)
         for each in estimation.unknowns
@@ -106,7 +115,7 @@ def _segmented(estimation: Estimation, count: int) -> Segmented:
         tuple(known),
         estimation.options,
         tuple(followers),
-        _GAP * extent,
+        extent,
     )
 
 
@@ -117,21 +126,27 @@ def _part(record: Record, first: int, end: int) -> Record:
     return Record(t0, record.times[first:end], record.columns, record.values[first:end], weighting)
 
 
-def _guesses(estimation: Estimation, k: int, parts: list[Record]) -> list[Array]:
-    """The states (n_y,) with which the parts after the first one begin: measured values where there are any.
+def _guesses(
+    estimation: Estimation, k: int, parts: list[Record], minimum: Callable[[Estimation], Array]
+) -> list[Array]:
+    """The states (n_y,) with which the parts after the first one begin, as the data of each part alone tell them.
 
-    The others are those at the end of the part before, computed from its start.
+    The estimation of one begins at the end of the part before, with measured values where there are any.
     """
     x, solver, names = array(estimation.unknowns, "value"), estimation.solver, estimation.solver.description.components
     given: Any = estimation.start_values(k, x)
-    guesses = []
-    for part in parts[:-1]:
-        span, inputs = (part.t0, part.t1), estimation.inputs(k, x)
-        solution = solver.integrate(span, r=inputs, **state_arguments(solver, given), **estimation.options)
+    start, guesses = Start({}, estimation.inputs(k, x)), []
+    for part, following in pairwise(parts):
+        span = part.t0, part.t1
+        solution = solver.integrate(span, r=start.r, **state_arguments(solver, given), **estimation.options)
         state = np.concatenate([np.ravel(value) for value in solution.last[1:]])
         for column, value in zip(part.columns, part.values[-1].tolist(), strict=True):
             if column.name in names and np.isfinite(value):
                 state[names.index(column.name)] = value
+        pairs = zip(names, state.tolist(), strict=True)
+        unknowns = tuple(Unknown(name, Kind.START, 0, name, y, scale=abs(y) or 1.0) for name, y in pairs)
+        if following.known.any():
+            state = minimum(Estimation(solver, (following,), (start,), unknowns, estimation.options))
         guesses.append(state)
         given = dict(zip(names, state.tolist(), strict=True))
     return guesses

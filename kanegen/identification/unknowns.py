@@ -60,8 +60,8 @@ def read_unknowns(
 ) -> tuple[Unknown, ...]:
     """The unknowns of a fit, in the order parameters, inputs, start values of each experiment. Raises `SolveError`.
 
-    ``parameters``, ``start``, ``inputs``: names, or a mapping from names to bounds. ``several``: whether labels of start
-    values contain the number of the experiment. ``prior``: a mapping from names to (mean, standard deviation).
+    ``parameters``, ``start``, ``inputs``: names, or a mapping from names to bounds. ``several``: whether labels of
+    start values contain the number of the experiment. ``prior``: a mapping from names to (mean, standard deviation).
     """
     d: Description = solver.description
     bounds = {
@@ -163,8 +163,8 @@ def _scale(value: float, low: float, high: float, prior: tuple[float, float] | N
 
 def _outside(each: Unknown) -> str:
     return (
-        f"the fit starts with {each.label} = {each.value!r}, which is not within its bounds ({each.low!r}, {each.high!r}): "
-        "change the bounds or the value"
+        f"the fit starts with {each.label} = {each.value!r}, which is not within its bounds ({each.low!r}, "
+        f"{each.high!r}): change the bounds or the value"
     )
 
 
