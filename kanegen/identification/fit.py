@@ -246,7 +246,7 @@ def _condensed(rows: Array, n: int) -> Array:
     others = rows.shape[1] - n
     if not others:
         return rows
-    factor = np.linalg.qr(np.hstack([rows[:, n:], rows[:, :n]]), mode="r")
+    factor: Any = np.linalg.qr(np.hstack([rows[:, n:], rows[:, :n]]), mode="r")
     return np.asarray(factor[others:, others:])
 
 

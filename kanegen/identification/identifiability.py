@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def identifiability(names: Sequence[str], jacobian: Array, scales: Array) -> Ide
     """The identifiability of unknowns from the Jacobian (m, n) of weighted residuals."""
     # The triangular factor has the same singular values and, with few rows, is quick to take apart.
     scaled = np.zeros((len(names), len(names)))
-    factor = np.linalg.qr(jacobian * scales, mode="r")
+    factor: Any = np.linalg.qr(jacobian * scales, mode="r")
     scaled[: len(factor)] = factor
     _, values, combinations = np.linalg.svd(scaled)
     basis = _null_space(scaled)

@@ -129,7 +129,7 @@ def _measured(solution: Solution, record: Record) -> tuple[Array, Array]:
     values, changes = [], []
     of_outputs: dict[str, Array] = {}
     for column in record.columns:
-        at = (slice(None), *column.place)
+        at: tuple[Any, ...] = (slice(None), *column.place)
         values.append(solution[column.name][at])
         if column.name in outputs and column.name not in sensitivities.variables:
             if column.name not in of_outputs:

@@ -209,7 +209,7 @@ def fitted_motions(
         deviations = np.sqrt(variance) * np.concatenate([record.weighting.deviations for record in records])
         labels = [column.label for column in records[0].columns]
         arrays = measured, computed, computed - measured, deviations
-        named = [FrozenMapping(zip(labels, array.T, strict=True)) for array in arrays]
+        named: list[Any] = [FrozenMapping(zip(labels, array.T, strict=True)) for array in arrays]
         times = np.concatenate([record.times for record in records])
-        fitted.append(FittedMotion(times, *named, solutions=tuple(motion.solution for motion in own)))
+        fitted.append(FittedMotion(times, *named, tuple(motion.solution for motion in own)))
     return tuple(fitted)

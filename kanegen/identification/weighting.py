@@ -37,8 +37,8 @@ class Weighting:
         """The weighting of the times from ``first`` to ``end`` - 1."""
         patterns = None
         if self.patterns is not None:
-            inside = [(rows[(rows >= first) & (rows < end)] - first, *others) for rows, *others in self.patterns]
-            patterns = tuple((rows, columns, inverse) for rows, columns, inverse in inside if rows.size)
+            inside = [((at >= first) & (at < end), at, columns, inverse) for at, columns, inverse in self.patterns]
+            patterns = tuple((at[of] - first, columns, inverse) for of, at, columns, inverse in inside if of.any())
         return Weighting(self.known[first:end], self.factors[first:end], self.absolute, patterns)
 
     def of(self, differences: Array) -> Array:
