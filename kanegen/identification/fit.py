@@ -47,6 +47,23 @@ class _Optimizer:
     tolerance: float
     max_evaluations: int | None
 
+    @classmethod
+    def read(cls, loss: Any, loss_scale: Any, tolerance: Any, max_evaluations: Any) -> _Optimizer:
+        """From the arguments of :func:`fit`. Raises `SolveError`."""
+        return cls(
+            read_loss(loss),
+            loss != "linear",
+            positive(loss_scale, "loss_scale"),
+            positive(tolerance, "tolerance"),
+            None if max_evaluations is None else positive_integer(max_evaluations, "max_evaluations"),
+        )
+
+    @property
+    def quick(self) -> _Optimizer:
+        """For fits whose result is where another one begins."""
+        tolerance = max(_QUICK_TOLERANCE, self.tolerance)
+        return replace(self, tolerance=tolerance, max_evaluations=_QUICK_EVALUATIONS)
+
 
 def fit(
     solver: Solver,
@@ -134,16 +151,9 @@ def fit(
     shared = Experiment(None, q0, u0, r, s0, t_span, sigma, weights, covariance)
     experiments, several = experiments_of(data, shared)
     count = positive_integer(segments, "segments")
-    optimizer = _Optimizer(
-        read_loss(loss),
-        loss != "linear",
-        positive(loss_scale, "loss_scale"),
-        positive(tolerance, "tolerance"),
-        None if max_evaluations is None else positive_integer(max_evaluations, "max_evaluations"),
-    )
+    optimizer = _Optimizer.read(loss, loss_scale, tolerance, max_evaluations)
     estimation = _estimation(solver, experiments, several, (parameters, start, inputs, prior), measured, options)
-    quick = replace(optimizer, tolerance=max(_QUICK_TOLERANCE, optimizer.tolerance), max_evaluations=_QUICK_EVALUATIONS)
-    parts = in_parts(estimation, count, lambda other: _minimum(other, quick)[0])
+    parts = in_parts(estimation, count, lambda other: _minimum(other, optimizer.quick)[0])
     result = _fitted(parts, estimation, optimizer, several)
     _judge(result, undetermined)
     return result
@@ -213,7 +223,7 @@ def _minimum(estimation: Estimation, how: _Optimizer) -> tuple[Array, Any, Evalu
 def _fitted(parts: Estimation, whole: Estimation, how: _Optimizer, several: bool) -> Fit:
     """The result of a fit; ``parts`` of the motions of ``whole`` have further unknowns after those of the whole."""
     x, result, functions = _minimum(parts, how)
-    motions, n = parts.motions(x), len(whole.unknowns)
+    motions, n = functions.motions(x), len(whole.unknowns)
     residuals, jacobian = parts.of_data(motions)
     rows = np.concatenate([jacobian, parts.restraints(x, motions)[1]])
     names, scales = [each.label for each in parts.unknowns], np.where(x == 0.0, functions.scales, np.abs(x))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from kanegen.solve.gradients.directions import Kind
 from kanegen.solve.gradients.quantities import changes_of
 from kanegen.solve.solution import Solution
 from kanegen.solve.values import Variables
+
+_MORE_STEPS: Final = 20
+"""Trial values can make a motion stiff; one that needs so many times the steps of the first one is not computed."""
+
+_FEW_STEPS: Final = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +160,7 @@ class Evaluations:
     failed: int = 0
     failure: str = ""
     _at: Array | None = None
+    _motions: Sequence[Motion] = ()
     _kept: tuple[Array, Array] = field(default_factory=lambda: (np.empty(0), np.empty((0, 0))))
 
     @classmethod
@@ -163,8 +169,15 @@ class Evaluations:
         return cls(estimation, array(estimation.unknowns, "scale"))
 
     def start(self) -> None:
-        """Compute the motions before the fit. Raises `SolveError` if that is not possible."""
+        """Compute the motions before the fit, and limit the steps of later ones.
+
+        Raises `SolveError` if a motion cannot be computed.
+        """
         self._compute(array(self.estimation.unknowns, "value") / self.scales)
+        if self.estimation.options.get("max_steps") is None:
+            steps = max(motion.solution.statistics.steps for motion in self._motions)
+            options = {**self.estimation.options, "max_steps": _MORE_STEPS * max(steps, _FEW_STEPS)}
+            self.estimation = replace(self.estimation, options=options)
 
     def residuals(self, z: Array) -> Array:
         """The residuals (m,), infinite where a motion cannot be computed."""
@@ -178,6 +191,11 @@ class Evaluations:
         """The Jacobian (m, n_x), which the optimizer changes."""
         return self._compute(z)[1].copy()
 
+    def motions(self, x: Array) -> Sequence[Motion]:
+        """The motions at unscaled values (n_x,)."""
+        last = self._at is not None and np.array_equal(self._at * self.scales, x)
+        return self._motions if last else self.estimation.motions(x)
+
     def _compute(self, z: Array) -> tuple[Array, Array]:
         if self._at is None or not np.array_equal(z, self._at):
             x = z * self.scales
@@ -185,5 +203,5 @@ class Evaluations:
             motions = self.estimation.motions(x)
             parts = self.estimation.of_data(motions), self.estimation.restraints(x, motions)
             residuals, jacobian = (np.concatenate(pair) for pair in zip(*parts, strict=True))
-            self._kept, self._at = (residuals, jacobian * self.scales), z.copy()
+            self._kept, self._motions, self._at = (residuals, jacobian * self.scales), motions, z.copy()
         return self._kept

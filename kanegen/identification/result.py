@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,7 +156,7 @@ class Fit:
         return FrozenMapping({name: (x - factor * error, x + factor * error) for x, (name, error) in pairs})
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Draw the residuals of all measured variables over time (matplotlib); gray bands are two standard deviations.
+        """Draw the residuals of all measured variables over time (matplotlib); bands are two standard deviations.
 
         ``ax``: axes of matplotlib, one for all panels or one for each, or a figure; None: a new figure. Returns the
         axes.
@@ -198,7 +198,7 @@ class Fit:
 
 
 def fitted_motions(
-    estimation: Estimation, motions: list[Motion], variance: float, parts: int
+    estimation: Estimation, motions: Sequence[Motion], variance: float, parts: int
 ) -> tuple[FittedMotion, ...]:
     """The measured and the computed motions, of ``parts`` records each; ``variance``: that of weighted residuals."""
     fitted = []
@@ -211,5 +211,7 @@ def fitted_motions(
         arrays = measured, computed, computed - measured, deviations
         named: list[Any] = [FrozenMapping(zip(labels, array.T, strict=True)) for array in arrays]
         times = np.concatenate([record.times for record in records])
-        fitted.append(FittedMotion(times, *named, tuple(motion.solution for motion in own)))
+        fitted.append(
+            FittedMotion(times, named[0], named[1], named[2], named[3], tuple(motion.solution for motion in own))
+        )
     return tuple(fitted)
