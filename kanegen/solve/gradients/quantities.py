@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.program.catalogue import ADJOINT, CHANGE_OF
+from kanegen.program.catalogue import CHANGE_OF, CLOSED
 from kanegen.solve.gradients.directions import Kind, unit_columns
 
 
@@ -19,7 +19,7 @@ def changes_of(solution: Any, name: str) -> Array:
     sensitivities = solution.sensitivities
     source = sensitivities._known_source
     code, directions, d = source.code, source.directions, source.code.functions.description
-    name = CHANGE_OF + name + code.adjoint_name.removeprefix(ADJOINT)
+    name = CHANGE_OF + name + CLOSED * code.is_closed
     part = code.functions.extension.more((name,))
     of_r = unit_columns(directions, Kind.INPUT, len(d.inputs))
     of_p = unit_columns(directions, Kind.PARAMETER, len(d.parameters))
