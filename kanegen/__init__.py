@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from kanegen.errors import VerificationError as VerificationError
     from kanegen.graph.functions import Function as Function
     from kanegen.graph.functions import Spline as Spline
+    from kanegen.identification.data import Experiment as Experiment
+    from kanegen.identification.fit import fit as fit
+    from kanegen.identification.information import fisher_information as fisher_information
+    from kanegen.identification.result import IdentificationError as IdentificationError
     from kanegen.model import Baumgarte as Baumgarte
     from kanegen.model import Bilateral as Bilateral
     from kanegen.model import ControlConstraints as ControlConstraints
@@ -91,6 +95,10 @@ _NAMES: Final = {
         "Function",
         "Spline",
     ),
+    "kanegen.identification.data": ("Experiment",),
+    "kanegen.identification.fit": ("fit",),
+    "kanegen.identification.information": ("fisher_information",),
+    "kanegen.identification.result": ("IdentificationError",),
     "kanegen.model": (
         "Baumgarte",
         "Bilateral",

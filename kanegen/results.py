@@ -4,6 +4,10 @@ They are read, never constructed, by users: for annotations and ``isinstance`` o
 """
 
 from kanegen.codegen.description import Description as Description
+from kanegen.identification.identifiability import Identifiability as Identifiability
+from kanegen.identification.information import Information as Information
+from kanegen.identification.result import Fit as Fit
+from kanegen.identification.result import FittedMotion as FittedMotion
 from kanegen.pages import Page as Page
 from kanegen.solve.analysis.continuation import Branch as Branch
 from kanegen.solve.analysis.equilibrium import Equilibrium as Equilibrium

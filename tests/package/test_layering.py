@@ -39,6 +39,7 @@ ORDER = (
     "view",
     "solve",
     "sweeps",
+    "identification",
     "results",
     "pipeline",
     "emission",

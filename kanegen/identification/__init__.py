@@ -1,0 +1,1 @@
+"""Identification: parameters, start values and inputs of a model from measured motions."""
