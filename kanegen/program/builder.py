@@ -12,6 +12,7 @@ from kanegen.codes import Status
 from kanegen.derivation.algebra import PIVOT_THRESHOLD, SINGULAR_LIMIT
 from kanegen.derivation.control.servo import ServoEquations, servo_equations
 from kanegen.derivation.equations import Equations, Quantity
+from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.inertia.elimination import ROW_THRESHOLD
 from kanegen.derivation.sensitivities import Sensitivities
 from kanegen.forms import FORMS
@@ -262,6 +263,15 @@ class Functions:
         if function is None:
             raise KeyError("the right-hand side was not added to the program")
         return s.invoke(function, "a", self.n_q + self.n_u + self.n_s)[self.n_q : self.n_q + self.n_u]
+
+    def multipliers(self, s: Fragment, held: Mapping[Node, Node]) -> None:
+        """Evaluate the multipliers of the constraints in the array `MULTIPLIERS`, at the accelerations ``held``."""
+        if self.n_c and self.any_rank:
+            s.invoke(self.function("multipliers"), MULTIPLIERS, self.n_c)
+        elif self.n_c:
+            force = substitute(self.sensitivities.unbalanced_force, held)
+            names, J = {"lambda": MULTIPLIERS}, self.equations.J.nodes
+            s.call("multipliers", self.n_u, self.n_c, title="constraint forces and J", names=names, force=force, J=J)
 
     def accelerated(self, s: Fragment, nodes: Sequence[Node], always: bool = False) -> Sequence[Node]:
         """Return nodes with the solved accelerations in place of u'.

@@ -179,13 +179,7 @@ class Derivatives:
     def _balance(self, s: Fragment, inputs: Sequence[Node], held: Mapping[Node, Node]) -> tuple[Rows, Rows]:
         """Derivatives of the momentum rows (n_u, m) and of the constraints (n_c, m), at u' and lambda."""
         f = self.f
-        if f.n_c and f.any_rank:
-            s.invoke(f.function("multipliers"), MULTIPLIERS, f.n_c)
-        elif f.n_c:
-            force = substitute(f.sensitivities.unbalanced_force, held)
-            names = {"lambda": MULTIPLIERS}
-            J = f.equations.J.nodes
-            s.call("multipliers", f.n_u, f.n_c, title="constraint forces and J", names=names, force=force, J=J)
+        f.multipliers(s, held)
         rows = at(f.sensitivities.derivatives(f.sensitivities.unbalance, inputs), held)
         return rows[: f.n_u], rows[f.n_u :]
 

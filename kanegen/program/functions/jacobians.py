@@ -12,7 +12,6 @@ from typing import Final
 
 from kanegen.derivation import forms
 from kanegen.derivation.equations import Quantity
-from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.sensitivities import Rows
 from kanegen.graph import Node, substitute
 from kanegen.program.builder import Fragment, Functions, flat, mass_function
@@ -169,12 +168,7 @@ def _balance(f: Functions, slopes: Quantity) -> Fragment:
     """Build the derivatives of ``M u' - P - J^T lambda`` and ``J u' - b`` at the solved u' and multipliers."""
     s = f.fragment()
     held = dict(zip(f.equations.system.udot, f.accelerations(s), strict=True))
-    if f.n_c and f.any_rank:
-        s.invoke(f.function("multipliers"), MULTIPLIERS, f.n_c)
-    elif f.n_c:
-        force = substitute(f.sensitivities.unbalanced_force, held)
-        J, names = f.equations.J.nodes, {"lambda": MULTIPLIERS}
-        s.call("multipliers", f.n_u, f.n_c, title="constraint forces and J", names=names, force=force, J=J)
+    f.multipliers(s, held)
     return s.output(substitute(slopes.nodes, held), slopes.shape, "derivatives")
 
 

@@ -262,13 +262,6 @@ class _Variations:
 
     def _held(self, s: Fragment) -> dict[Node, Node]:
         """Compute u' and the multipliers of the constraints; inputs with a law have its values already."""
-        f = self.f
-        held = dict(zip(self.system.udot, f.accelerations(s), strict=True))
-        if f.n_c and f.any_rank:
-            s.invoke(f.function("multipliers"), MULTIPLIERS, f.n_c)
-        elif f.n_c:
-            force = substitute(f.sensitivities.unbalanced_force, held)
-            names = {"lambda": MULTIPLIERS}
-            J = f.equations.J.nodes
-            s.call("multipliers", f.n_u, f.n_c, title="constraint forces and J", names=names, force=force, J=J)
+        held = dict(zip(self.system.udot, self.f.accelerations(s), strict=True))
+        self.f.multipliers(s, held)
         return held

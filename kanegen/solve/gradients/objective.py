@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -46,7 +46,7 @@ class Objective:
 
     terminal: Any = None
     running: Any = None
-    samples: tuple[tuple[float, Any], ...] = field(default=())
+    samples: Sequence[tuple[float, Any]] = ()
 
     def __post_init__(self) -> None:
         samples = tuple(map(_sample, self.samples)) if isinstance(self.samples, Iterable) else None
