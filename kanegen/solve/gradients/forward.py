@@ -67,13 +67,25 @@ class _Source:
         return propagate(self.code, self.tape, self.directions, self.start, dense)
 
 
-def stored_changes(tape: Tape, changes: Propagated) -> Array:
-    """The changes (n, n_y, k) at all states that a run stores without ``t_eval``: before and after jumps."""
-    rows: list[Array] = []
-    for k, part in enumerate(changes.parts):
+def at_stored_states(tape: Tape, rows: Sequence[Array]) -> Array:
+    """The rows at all states that a run stores without ``t_eval``, before and after jumps.
+
+    ``rows``: for each part those at the starts of its steps and at its end.
+    """
+    kept = []
+    for k, of_part in enumerate(rows):
         stays = k < len(tape.events) and not any(event.jumps for event in tape.events[k])
-        rows.append(part.states[:-1] if stays else part.states)
-    return np.concatenate(rows)
+        kept.append(of_part[:-1] if stays else of_part)
+    return np.concatenate(kept)
+
+
+def dense_changes(tape: Tape, changes: Propagated) -> Dense:
+    """Dense output of the changes, a row (n_y k,) for each time."""
+    t, h = (np.concatenate([getattr(part, name) for part in tape.parts]) for name in ("t", "h"))
+    rows = [part.dense.reshape(*part.dense.shape[:2], -1) for part in changes.parts if part.dense is not None]
+    dense, last = Dense(t, h, np.concatenate(rows)), tape.parts[-1]
+    jumped = not last.t.size and dense.t_old.size
+    return dense.ending_at(last.t_end, changes.parts[-1].states[-1].ravel()) if jumped else dense
 
 
 def sizes_of(code: VariationCode, directions: Sequence[Direction], tape: Tape) -> Array:
@@ -116,11 +128,15 @@ class Sensitivities:
         self.t: Array = solution.t
         self._source: _Source | None = _Source(code, tape, tuple(directions), start)
         self._states = np.hstack((solution.q, solution.u, solution.s))
-        plain = self._source.propagated(dense=False)
-        self.event_times: Array = np.array(plain.event_times).reshape(-1, len(self.names))
-        self.error = largest_error(tape, plain.parts, sizes_of(code, directions, tape))
-        matrix = stored_changes(tape, plain)
-        self.matrix: Array = matrix if len(matrix) == len(self.t) else self(self.t)
+        times = at_stored_states(tape, [np.append(part.t, part.t_end) for part in tape.parts])
+        at_steps = np.array_equal(times, self.t)
+        changes = self._source.propagated(dense=not at_steps)
+        self.event_times: Array = np.array(changes.event_times).reshape(-1, len(self.names))
+        self.error = largest_error(tape, changes.parts, sizes_of(code, directions, tape))
+        if not at_steps:
+            self._dense = dense_changes(tape, changes)
+        of_steps = [part.states for part in changes.parts]
+        self.matrix: Array = at_stored_states(tape, of_steps) if at_steps else self(self.t)
 
     def __repr__(self) -> str:
         return f"<Sensitivities of {', '.join(self.variables)} with respect to {', '.join(self.names)}>"
@@ -174,13 +190,7 @@ class Sensitivities:
     @cached_property
     def _dense(self) -> Dense:
         """Dense output of the derivatives, whose steps are taken again."""
-        source = self._known_source
-        tape, parts = source.tape, source.propagated(dense=True).parts
-        t, h = (np.concatenate([getattr(part, name) for part in tape.parts]) for name in ("t", "h"))
-        rows = [part.dense.reshape(*part.dense.shape[:2], -1) for part in parts if part.dense is not None]
-        dense, last = Dense(t, h, np.concatenate(rows)), tape.parts[-1]
-        jumped = not last.t.size and dense.t_old.size
-        return dense.ending_at(last.end[0], parts[-1].states[-1].ravel()) if jumped else dense
+        return dense_changes(self._known_source.tape, self._known_source.propagated(dense=True))
 
     @property
     def _known_source(self) -> _Source:

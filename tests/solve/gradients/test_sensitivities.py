@@ -109,6 +109,14 @@ def test_quantities_and_outputs_have_derivatives() -> None:
         solution.sensitivities.of("enrgy")
 
 
+def test_as_many_requested_times_as_steps_are_still_the_requested_times() -> None:
+    solver = kg.build(oscillator())
+    n = solver.integrate((0.0, 2.0), [1.0], [0.0], **TIGHT).t.size
+    times = np.linspace(0.0, 2.0, n)
+    solution = solver.integrate((0.0, 2.0), [1.0], [0.0], t_eval=times, sensitivities="x", **TIGHT)
+    assert_allclose(solution.sensitivities["x", "x"], np.cos(2.0 * times), atol=1e-9)
+
+
 def test_inputs_that_are_constant_vary_and_others_act() -> None:
     f, g = me.dynamicsymbols("f g")
     solver = kg.build(line("pushed", f + g - k * x, {k: 1.0}, inputs=[kg.Input(f), kg.Input(g)]))
