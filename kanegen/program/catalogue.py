@@ -34,13 +34,16 @@ EVENT_CHANGES: Final = "event_changes"
 RESIDUAL_CHANGES: Final = "residual_changes"
 """The changes of the residuals of the constraints along a direction of (y, r, p)."""
 
+SWITCH_CHANGES: Final = "switch_changes"
+"""The changes of the functions of time and parameters at which the rates switch, along a direction of p."""
+
 CHANGE_OF: Final = "change:"
 """The beginning of the names of functions of the changes of quantities and outputs along a direction of (y, r, p)."""
 
 CLOSED: Final = ":laws"
 """The end of the names of functions whose inputs with a feedback law have the values of the law."""
 
-VARIATIONS: Final = (VARIATION, ADJOINT, EVENT_CHANGES, RESIDUAL_CHANGES)
+VARIATIONS: Final = (VARIATION, ADJOINT, EVENT_CHANGES, RESIDUAL_CHANGES, SWITCH_CHANGES)
 """The functions of the sensitivities of motions; they are in programs of their own, with further arguments."""
 
 

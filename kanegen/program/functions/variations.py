@@ -22,6 +22,7 @@ from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.errors import BuildError
 from kanegen.graph import Node, Tangent, gradient, reachable, substitute
 from kanegen.graph.jumps import jumping
+from kanegen.graph.switches import switches
 from kanegen.program.builder import Fragment, Functions, contain_accelerations
 from kanegen.program.catalogue import (
     ADJOINT,
@@ -30,6 +31,7 @@ from kanegen.program.catalogue import (
     EVENT_CHANGES,
     RATES,
     RESIDUAL_CHANGES,
+    SWITCH_CHANGES,
     TERMS,
     VARIATION,
     OfExpressions,
@@ -42,6 +44,7 @@ _SUMMARIES: Final = {
     VARIATION: "y' = (q', u', s'), then its change along a direction of (y, r, forces, p)",
     EVENT_CHANGES: "changes of the guards of events, then of the states after each event, along a direction",
     RATES: "y' = (q', u', s')",
+    SWITCH_CHANGES: "changes of the functions of time at which the rates switch",
     RESIDUAL_CHANGES: "changes of the residuals of the constraints along a direction",
     ADJOINT: "gradient of the weighted sum of y' = (q', u', s') with respect to (y, r, forces, p)",
 }
@@ -146,10 +149,20 @@ class _Variations:
     @property
     def changes(self) -> dict[str, Callable[[], Sequence[Node]]]:
         """Values whose changes are functions of their own."""
-        return {EVENT_CHANGES: self._event_values, RESIDUAL_CHANGES: self._residuals}
+        return {
+            EVENT_CHANGES: self._event_values,
+            RESIDUAL_CHANGES: self._residuals,
+            SWITCH_CHANGES: self._switch_arguments,
+        }
 
     def _event_values(self) -> Sequence[Node]:
         return (*guards(self.system), *(node for row in reset_rows(self.system) for node in row))
+
+    def _switch_arguments(self) -> Sequence[Node]:
+        e = self.f.equations
+        rates = self.bound((*e.qdot.nodes, *e.right_side, *e.J.nodes, *e.b_stabilized.nodes, *e.sdot.nodes))
+        found = switches(rates, self.system.t)
+        return [switch.argument for switch in found] or [self.f.graph.zero]
 
     def _residuals(self) -> Sequence[Node]:
         return (*self.f.equations.positions.nodes, *self.f.equations.velocities.nodes)

@@ -10,7 +10,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError, brief
-from kanegen.program.catalogue import RESIDUAL_CHANGES
+from kanegen.program.catalogue import RESIDUAL_CHANGES, SWITCH_CHANGES
 from kanegen.run_options import RunOptions
 from kanegen.solve.consistent import RunStart
 from kanegen.solve.gradients.accuracy import allowed_error, error_of_random_directions
@@ -62,6 +62,7 @@ class SensitivityRun:
     def result(self, solution: Solution) -> tuple[Sensitivities, float]:
         """The sensitivities of a run, and the error of its steps. Raises `SolveError` where they do not exist."""
         tape = tape_of(self.code.problem, dense_of(solution), solution, self.rtol)
+        require_fixed_jumps(self.code, tape, self.directions)
         sensitivities = Sensitivities(self.code, tape, self.directions, self.changes, solution)
         return sensitivities, sensitivities.error
 
@@ -78,6 +79,12 @@ def sensitivity_run(problem: Problem, start: RunStart, held: Collection[str], op
     require_constant(problem, directions)
     return SensitivityRun(code, directions, changes_of_start(code, start, held, directions), options["rtol"])
 
+
+_BESIDE: Final = 1e-9
+"""Distance in time from a jump at which rates are compared, relative to the time or to 1 s."""
+
+_JUMP: Final = 1e-6
+"""Smaller relative differences of rates are those of the distance."""
 
 _CHECKED: Final = "objective"
 """Where functions keep the last objective whose symbols were checked."""
@@ -106,6 +113,7 @@ class GradientRun:
     def result(self, solution: Solution) -> tuple[tuple[float, dict[str, float]] | None, float]:
         """The value and the gradient by name, or None if the steps are too long for them; and the steps' error."""
         tape = tape_of(self.code.problem, dense_of(solution), solution, self.rtol)
+        require_fixed_jumps(self.code, tape, self.directions)
         error = error_of_random_directions(self.code, tape)
         if not error <= allowed_error(self.rtol):
             return None, error
@@ -140,6 +148,28 @@ def gradient_run(
     code = VariationCode(problem, options["method"])
     require_constant(problem, directions)
     return GradientRun(code, objective, directions, start, held, options["rtol"])
+
+
+def require_fixed_jumps(code: VariationCode, tape: Tape, directions: tuple[Direction, ...]) -> None:
+    """Raise `SolveError` if the rates jump at a time that depends on a parameter that varies."""
+    functions = code.functions
+    varied = [direction for direction in directions if direction.kind is Kind.PARAMETER]
+    if not varied or "switches" not in functions.module.FUNCTIONS:
+        return
+    for part in tape.parts:
+        for i in np.flatnonzero(part.fresh).tolist():
+            t, y = float(part.t[i]), part.y[i]
+            before, after = (code.rate(t + sign * _BESIDE * max(1.0, abs(t)), y) for sign in (-1.0, 1.0))
+            if not (np.abs(after - before) > _JUMP * np.maximum(np.abs(before), np.abs(after))).any():
+                continue
+            for direction in varied:
+                unit = np.eye(len(functions.parameters))[direction.index]
+                if code.change(SWITCH_CHANGES, code.at(t, y), np.zeros(code.n_y), dp=unit).any():
+                    raise SolveError(
+                        f"the rates of {functions.description.name!r} jump at t = {t!r} s, a time that depends on the "
+                        f"parameter {direction.name}: derivatives with respect to it are not available; give an event "
+                        "of the model, or a continuous function of time"
+                    )
 
 
 def dense_of(solution: Solution) -> Dense:

@@ -218,6 +218,26 @@ def test_a_saturated_law_is_differentiated_in_each_of_its_modes() -> None:
     assert_allclose(solution.sensitivities["x", "c"][-1], differences(end, 1e-3), rtol=1e-7)
 
 
+def test_jumps_at_times_that_depend_on_a_parameter_are_refused_for_it() -> None:
+    """Those at given times have no saltation, and neither have ramps that begin at such a time."""
+    t = me.dynamicsymbols._t
+    solver = kg.build(line("switched", -k * x + a * sympy.Heaviside(t - c), {k: 3.0, a: 2.0, c: 0.3}))
+    run: Any = ((0.0, 0.6), [1.0], [0.0])
+    with raises(kg.SolveError, "jump at t = 0.3 s, a time that depends on the parameter c"):
+        solver.integrate(*run, sensitivities=("k", "c"))
+    with raises(kg.SolveError, "jump at t = 0.3 s, a time that depends on the parameter c"):
+        solver.value_and_gradient(kg.Objective(terminal=x), *run, with_respect_to="c")
+    found = solver.integrate(*run, sensitivities="a", **TIGHT).sensitivities["x", "a"][-1]
+    assert_allclose(found, (1.0 - np.cos(np.sqrt(3.0) * 0.3)) / 3.0, rtol=1e-9)
+    ramp = kg.build(line("ramp", -k * x + a * sympy.Max(0, t - c), {k: 3.0, a: 2.0, c: 0.3}))
+
+    def end(e: float) -> Any:
+        return ramp.with_parameters({c: 0.3 + e}).integrate(*run, **TIGHT).q[-1, 0]
+
+    found = ramp.integrate(*run, sensitivities="c", **TIGHT).sensitivities["x", "c"][-1]
+    assert_allclose(found, differences(end, 1e-3), rtol=1e-7)
+
+
 def test_a_guard_that_only_touches_zero_has_no_derivative() -> None:
     """The ball of a throw just reaches the height of the event: g' = 0 there."""
     z, w = me.dynamicsymbols("z w")
