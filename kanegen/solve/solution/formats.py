@@ -12,7 +12,7 @@ from typing import IO, Any, Final
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.errors import FileError
+from kanegen.errors import FileError, warn_user
 from kanegen.paths import require_writable
 from kanegen.solve.solution import files
 from kanegen.solve.solution.tables import data_frame, require
@@ -32,6 +32,10 @@ def save(solution: Any, path: Any, what: str = "the solution") -> None:
     target, chosen = checked(path, what)
     with written(target, what) as file:
         chosen.write(file, solution)
+    if solution.sensitivities is not None:
+        warn_user(
+            f"{what} in {target} has no sensitivities: save solution.sensitivities.matrix, or pickle the solution"
+        )
 
 
 def checked(path: Any, what: str = "the solution") -> tuple[Path, Format]:

@@ -269,7 +269,7 @@ class Solution(SolutionQuantities):
         ``.nc``: netCDF (classic format), which :func:`kanegen.load` reads, with the motion, inputs, events, contacts,
         controls, dense output, statistics, parameters, options and the digest of the model; not the solver, and not the
         dense output of a momentum form. ``.csv`` and ``.npz``: t, q, u, s and the controls of a closed loop.
-        ``.parquet``: :meth:`to_dataframe`.
+        ``.parquet``: :meth:`to_dataframe`. No format contains sensitivities, of which a `ModelWarning` reminds.
 
         Raises `FileError` for other suffixes, and if the file cannot be written, which leaves an earlier file as it
         was; `SolveError` if ``path`` is not a path.

@@ -269,6 +269,13 @@ def test_a_pickle_keeps_the_derivatives_at_the_stored_times() -> None:
         again(0.5)
 
 
+def test_files_say_that_they_have_no_sensitivities(tmp_path: Path) -> None:
+    solution = kg.build(oscillator()).integrate((0.0, 1.0), [1.0], [0.0], sensitivities="k")
+    with pytest.warns(kg.ModelWarning, match="has no sensitivities"):
+        solution.save(tmp_path / "motion.nc")
+    assert kg.load(tmp_path / "motion.nc").sensitivities is None
+
+
 def test_refusals_name_what_cannot_vary() -> None:
     solver = kg.build(oscillator())
     run = ((0.0, 1.0), [1.0], [0.0])
