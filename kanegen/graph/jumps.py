@@ -11,8 +11,10 @@ from kanegen.graph.interpret import evaluate
 from kanegen.graph.nodes import Node
 
 _COMPARISONS: Final = ("lt", "le", "eq", "ne")
-_TRIES: Final = 12
-"""Straight lines between random states on which a condition can change."""
+_TRIES: Final = 60
+"""Straight lines from random states on which a condition can change."""
+_SIZES: Final = (-2.0, 4.0)
+"""Logarithms of the smallest and the largest multiple of a state at the ends of these lines."""
 _HALVINGS: Final = 60
 _BESIDE: Final = 1e-9
 """Distance from the change of a condition, as a fraction of the line."""
@@ -54,7 +56,11 @@ def _lines(
     """Pairs of a state and a change of its arrays."""
     for number in range(_TRIES):
         state = states[number % len(states)]
-        yield state, {name: [generator.uniform(-4.0, 1.0) * x for x in state[name]] for name in arrays if name in state}
+        size = 10.0 ** generator.uniform(*_SIZES)
+        yield (
+            state,
+            {name: [generator.uniform(-size, size) * x for x in state[name]] for name in arrays if name in state},
+        )
 
 
 def _jumps(condition: Node, chosen: Sequence[Node], line: tuple[State, dict[str, list[float]]]) -> bool:

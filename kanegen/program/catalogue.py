@@ -43,7 +43,7 @@ CHANGE_OF: Final = "change:"
 CLOSED: Final = ":laws"
 """The end of the names of functions whose inputs with a feedback law have the values of the law."""
 
-VARIATIONS: Final = (VARIATION, ADJOINT, EVENT_CHANGES, RESIDUAL_CHANGES, SWITCH_CHANGES)
+VARIATIONS: Final = (VARIATION, EVENT_CHANGES, RESIDUAL_CHANGES, SWITCH_CHANGES)
 """The functions of the sensitivities of motions; they are in programs of their own, with further arguments."""
 
 

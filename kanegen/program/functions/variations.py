@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property, partial
 from typing import Final
 
 from kanegen.derivation.contacts import guards
@@ -23,7 +24,7 @@ from kanegen.errors import BuildError
 from kanegen.graph import Node, Tangent, gradient, reachable, substitute
 from kanegen.graph.jumps import jumping
 from kanegen.graph.switches import switches
-from kanegen.program.builder import Fragment, Functions, contain_accelerations
+from kanegen.program.builder import Fragment, Functions, Make, contain_accelerations
 from kanegen.program.catalogue import (
     ADJOINT,
     CHANGE_OF,
@@ -59,7 +60,7 @@ def variational_symbols(symbols: Symbols) -> Symbols:
 
 
 def add_variation(f: Functions, name: str) -> None:
-    """Add one of the functions `VARIATION` and `ADJOINT`, or its variant with feedback laws. Raises `BuildError`."""
+    """Add a function of a program of variations, by its name. Raises `BuildError`."""
     if isinstance(name, OfExpressions):
         _add_of_expressions(f, name)
         return
@@ -73,42 +74,27 @@ def add_variation(f: Functions, name: str) -> None:
         f.add(name, builder.along(f.fragment(), builder.changes[kind]()), _SUMMARIES[kind])
         return
     _require_steady(builder)
-    fast, general = (
-        (builder.variation, builder.general_variation)
-        if kind == VARIATION
-        else (builder.adjoint, builder.general_adjoint)
-    )
-    needs_general = f.n_c > 0 or not builder.is_straight
-    fragment = f.guarded(
-        name,
-        f"{_SUMMARIES[kind]}, from the bordered system",
-        fast if builder.is_straight else general,
-        general if needs_general and builder.is_straight else None,
-    )
-    f.add(name, fragment, _SUMMARIES[kind])
+    builder.add(name, _SUMMARIES[kind], builder.variation, builder.general_variation)
 
 
 def _add_of_expressions(f: Functions, name: OfExpressions) -> None:
     builder = _Variations(f, name.closed)
-    values = f.equations.system.settled([f.equations.system.lower(x) for x in name.expressions])
+    values = builder.bound([f.equations.system.lower(x) for x in name.expressions])
     if name.kind == TERMS:
         f.add(name, builder.terms(values), "values, then their derivatives with respect to (y, r, forces, p, t)")
         return
-    if not builder.is_straight:
-        raise BuildError(
-            f"form={f.form!r} solves for the accelerations with pivots, and gradients of motions are not available: "
-            'build with form="range_space" or "articulated", or use forward sensitivities'
-        )
     _require_steady(builder)
-    make = {ADJOINT: builder.adjoint, RATES: builder.rates}[name.kind]
-    f.add(name, make(f.fragment(), values), f"{_SUMMARIES[name.kind]}, with the running cost")
+    fast, general = {
+        ADJOINT: (builder.adjoint, builder.general_adjoint),
+        RATES: (builder.rates, builder.general_rates),
+    }[name.kind]
+    builder.add(name, _SUMMARIES[name.kind], partial(fast, running=values), partial(general, running=values))
 
 
 def _require_steady(builder: _Variations) -> None:
     """Raise `BuildError` if the right-hand side jumps at states that are no events of the model."""
     e = builder.f.equations
-    values = builder.bound((*e.qdot.nodes, *e.right_side, *e.sdot.nodes))
-    if jumping(values, ("q", "u", "s"), e.system.states):
+    if jumping(builder.parts_of_rates, ("q", "u", "s"), e.system.states):
         raise BuildError(
             f"the right-hand side of model {e.model.name!r} jumps where a condition on the state changes, as that of a "
             "sign, of Heaviside or of Piecewise: motions have no derivatives there, because no event is located; use a "
@@ -133,7 +119,29 @@ class _Variations:
             places = f.equations.model.inputs_with_law
             self.laws = dict(zip((self.system.r[k] for k in places), f.equations.once(feedback_laws), strict=True))
 
-    @property
+    def add(self, name: str, summary: str, fast: Make, general: Make) -> None:
+        """Add a function of straight-line code, or where there is none, or a pivot is too small, of general code.
+
+        General code evaluates the right-hand side of the program, whose inputs do not have the values of laws: under
+        laws there is none. Raises `BuildError`.
+        """
+        straight = self.is_straight
+        if self.laws and not straight:
+            raise BuildError(
+                f"form={self.f.form!r} solves for the accelerations with pivots, and motions under feedback laws have "
+                'no derivatives in such forms: build with form="range_space" or "articulated"'
+            )
+        fallback = general if straight and self.f.n_c and not self.laws else None
+        title = f"{summary}, from the bordered system"
+        self.f.add(name, self.f.guarded(name, title, fast if straight else general, fallback), summary)
+
+    @cached_property
+    def parts_of_rates(self) -> list[Node]:
+        """The values from which the rates follow."""
+        e = self.f.equations
+        return self.bound((*e.qdot.nodes, *e.right_side, *e.J.nodes, *e.b_stabilized.nodes, *e.sdot.nodes))
+
+    @cached_property
     def is_straight(self) -> bool:
         """Whether the right-hand side is straight-line code in the form of the program."""
         s = self.f.fragment()
@@ -159,9 +167,7 @@ class _Variations:
         return (*guards(self.system), *(node for row in reset_rows(self.system) for node in row))
 
     def _switch_arguments(self) -> Sequence[Node]:
-        e = self.f.equations
-        rates = self.bound((*e.qdot.nodes, *e.right_side, *e.J.nodes, *e.b_stabilized.nodes, *e.sdot.nodes))
-        found = switches(rates, self.system.t)
+        found = switches(self.parts_of_rates, self.system.t)
         return [switch.argument for switch in found] or [self.f.graph.zero]
 
     def _residuals(self) -> Sequence[Node]:
@@ -175,7 +181,9 @@ class _Variations:
     def change_of(self, name: str) -> Fragment:
         """Differentiate a quantity of the equations or an output. Raises `BuildError`."""
         e, s = self.f.equations, self.f.fragment()
-        quantity = e.outputs[name] if name in e.outputs else getattr(e, name)
+        quantity = e.outputs[name] if name in e.outputs else getattr(e, name, None)
+        if quantity is None:
+            raise BuildError(f"there are no derivatives of {name} along motions")
         nodes = quantity.nodes
         if contain_accelerations(nodes):
             if not self.is_straight:
@@ -194,18 +202,18 @@ class _Variations:
         return s.output([*rates, *(tangent(rate) for rate in rates)], (2, len(rates)), "y', then its change")
 
     def adjoint(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
-        """Accumulate the gradient through the operations of the right-hand side, and of ``running`` costs.
-
-        The weight of a running cost takes the place of the first change of the inputs and contact forces, or of t.
-        """
-        rates = [*self._rates(udot := self._udot(s)), *self._running(udot, running)]
-        weights = [*self.change_of_y, *[self._after_y] * len(running)]
-        slopes = gradient(rates, weights, self._arguments)
+        """Accumulate the gradient through the operations of the right-hand side, and of ``running`` costs."""
+        slopes = gradient(self._rates(self._udot(s), running), self._weights(running), self._arguments)
         return s.output(slopes, title="gradient with respect to y, r, forces and p")
 
     def rates(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
         """Compute y', and running costs."""
-        return s.output([*self._rates(udot := self._udot(s)), *self._running(udot, running)])
+        return s.output(self._rates(self._udot(s), running))
+
+    def _weights(self, running: Sequence[Node]) -> list[Node]:
+        """The weights of y', and of running costs: the value after those of y'."""
+        after = self.f.graph.input("r", len(self.system.r) + len(self.y))
+        return [*self.change_of_y, *[after] * len(running)]
 
     def terms(self, values: Sequence[Node]) -> Fragment:
         """Compute values, and the rows of their derivatives."""
@@ -216,21 +224,14 @@ class _Variations:
         rows = [gradient([value], [self.f.graph.one], inputs) for value in values]
         return s.output([*values, *(x for row in rows for x in row)])
 
-    def _running(self, udot: Sequence[Node], running: Sequence[Node]) -> list[Node]:
-        return substitute(self.bound(running), dict(zip(self.system.udot, udot, strict=True)))
-
-    @property
-    def _after_y(self) -> Node:
-        return self.f.graph.input("r", len(self.system.r) + len(self.y))
-
     def _udot(self, s: Fragment) -> Sequence[Node]:
         return RIGHT_SIDES[self.f.form](self.f, s, self.f.stabilizable)
 
-    def _rates(self, udot: Sequence[Node]) -> list[Node]:
-        """y' with the accelerations ``udot``, and with the laws."""
+    def _rates(self, udot: Sequence[Node], running: Sequence[Node] = ()) -> list[Node]:
+        """y' and running costs with the accelerations ``udot``, and with the laws."""
         e = self.f.equations
-        rates = (*e.qdot.nodes, *udot, *substitute(e.sdot.nodes, dict(zip(e.system.udot, udot, strict=True))))
-        return substitute(e.system.settled(rates), self.laws)
+        held = dict(zip(e.system.udot, udot, strict=True))
+        return self.bound((*e.qdot.nodes, *udot, *substitute([*e.sdot.nodes, *running], held)))
 
     @property
     def _arguments(self) -> tuple[Node, ...]:
@@ -244,13 +245,17 @@ class _Variations:
         tangent = Tangent(self.f.graph, self.directions)
         changes = substitute([tangent(x) for x in self.bound(self.f.sensitivities.unbalance)], held)
         (column,) = bordered_columns(self.f, s, [-x for x in changes], 1)
-        rates = self.bound((*self.f.equations.qdot.nodes, *self.system.udot, *self.f.equations.sdot.nodes))
+        rates = self._rates(self.system.udot)
         seeds = {**self.directions, **dict(zip(self.system.udot, column, strict=True))}
         along = Tangent(self.f.graph, seeds)
         nodes = substitute([*rates, *(along(rate) for rate in rates)], held)
         return s.output(nodes, (2, len(rates)), "y', then its change")
 
-    def general_adjoint(self, s: Fragment) -> Fragment:
+    def general_rates(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
+        """Compute y', and running costs, from the accelerations of the right-hand side."""
+        return s.output(self._rates(self.f.accelerations(s), running))
+
+    def general_adjoint(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
         """Solve the transposed bordered system for the weights of the equations of motion."""
         f, graph = self.f, self.f.graph
         if f.n_c and f.any_rank:
@@ -258,15 +263,13 @@ class _Variations:
                 f"form={f.form!r} accepts redundant constraints, whose multipliers have no unique derivatives: "
                 'gradients need form="auto", or forward sensitivities'
             )
-        held = self._held(s)
-        rates = self.bound((*f.equations.qdot.nodes, *self.system.udot, *f.equations.sdot.nodes))
-        weights = gradient(rates, self.change_of_y, self.system.udot)
-        sides = substitute([*weights, *[graph.zero] * f.n_c], held)
+        held, weights = self._held(s), self._weights(running)
+        rates = self._rates(self.system.udot, running)
+        sides = substitute([*gradient(rates, weights, self.system.udot), *[graph.zero] * f.n_c], held)
         (solved,) = bordered_solutions(f, s, sides, 1, transposed=not f.equations.is_symmetric)
-        own = [-x for x in solved[: f.n_u]]
-        multipliers = list(solved[f.n_u :])
+        of_residuals = [*(-x for x in solved[: f.n_u]), *solved[f.n_u :]]
         residuals = self.bound(f.sensitivities.unbalance)
-        slopes = gradient([*rates, *residuals], [*self.change_of_y, *own, *multipliers], self._arguments)
+        slopes = gradient([*rates, *residuals], [*weights, *of_residuals], self._arguments)
         return s.output(substitute(slopes, held), title="gradient with respect to y, r, forces and p")
 
     def bound(self, nodes: Sequence[Node]) -> list[Node]:
@@ -274,7 +277,7 @@ class _Variations:
         return substitute(self.system.settled(nodes), self.laws)
 
     def _held(self, s: Fragment) -> dict[Node, Node]:
-        """Compute u' and the multipliers of the constraints; inputs with a law have its values already."""
+        """Compute u' and the multipliers of the constraints."""
         held = dict(zip(self.system.udot, self.f.accelerations(s), strict=True))
         self.f.multipliers(s, held)
         return held

@@ -7,7 +7,7 @@ its derivatives, which move while the motion does not. The run is then repeated 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -52,7 +52,8 @@ def error_of_random_directions(code: VariationCode, tape: Tape) -> float:
     generator, k = np.random.default_rng(7), code.lanes
     values = np.max([np.abs(part.y).max(axis=0) for part in tape.parts], axis=0)
     start = generator.normal(size=(code.n_y, k)) * (values + 1e-3 * values.max(initial=1.0))[:, None]
-    dp = generator.normal(size=(len(code.functions.parameters), k)) * np.abs(code.functions.parameters)[:, None]
+    parameters = np.nan_to_num(code.functions.parameters)  # those without a value are not needed
+    dp = generator.normal(size=(len(parameters), k)) * parameters[:, None]
     dr = np.zeros((len(code.functions.description.inputs), k))
     parts = [code.forward(part, start, dr, dp, dense=False) for part in tape.parts]
     return largest_error(tape, parts, np.ones(k))
@@ -76,5 +77,4 @@ def with_shorter_steps(options: RunOptions, longest: float, error: float, attemp
         )
     order = METHODS[options["method"]].coefficients.order
     factor = _SAFETY * (allowed / error) ** (1.0 / order) if np.isfinite(error) else _LEAST
-    shorter: Any = {**options, "max_step": longest * max(_LEAST, factor)}
-    return shorter  # type: ignore[no-any-return]
+    return cast(RunOptions, {**options, "max_step": longest * max(_LEAST, factor)})

@@ -180,7 +180,7 @@ def require_differentiable(problem: Problem, method: str) -> None:
     elif inputs.laws is not None and set(inputs.laws.slots) != set(d.laws):
         others = [d.inputs[k] for k in d.laws if k not in inputs.laws.slots]
         reason = f"values in place of some of the laws ({', '.join(others)}): give all laws, or none"
-    elif inputs.laws is None and inputs.of_state:
+    elif (inputs.without_laws or inputs).of_state:
         reason = "an r that is code of the state: give a law of the input, kg.Input(..., law=...)"
     if reason:
         raise SolveError(f"sensitivities and gradients of motions are not available with {reason}")

@@ -87,7 +87,9 @@ def _rates(code: VariationCode, event: EventRecord, before: Array, part: Part) -
     """
     f = code.rate(event.t, before)
     if event.name not in [each.name for each in code.functions.description.events]:
-        beside = [_beside(code, event.t, before, f, sign * part.clearance) for sign in (-1.0, 1.0)]
+        beside = [
+            _beside(code, event.t, before, f, sign * part.clearance) for sign in (-part.direction, part.direction)
+        ]
         jumps = np.abs(beside[1] - beside[0]) > _JUMP * np.abs(np.array(beside)).max(axis=0)
         return (beside[0], beside[1]) if jumps.any() else (f, f)
     if not event.jumps:

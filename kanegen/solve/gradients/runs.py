@@ -31,11 +31,12 @@ def tape_of(problem: Problem, steps: Dense, solution: Solution, rtol: Any) -> Ta
     Raises `SolveError` for events with impulses and for those that close or open latches.
     """
     events = solution.events
-    span = float(solution.t[0]) if solution.t.size else solution.last[0], float(solution.last[0])
+    end = float(solution.last[0])
+    span = float(steps.t_old[0]) if steps.t_old.size else end, end
     instants = problem.inputs.changes.instants(span, rtol)
     own = problem.functions.module.switching_times(problem.functions.prepared, *span)
     known = np.concatenate([np.ravel(own), np.ravel(instants if instants is not None else [])])
-    last = float(solution.last[0]), np.concatenate(solution.last[1:])
+    last = end, np.concatenate(solution.last[1:])
     for event in events:
         _require_differentiable_event(event)
     return read_tape(steps, last, events, known)

@@ -57,7 +57,7 @@ def start_changes(
             continue
         moved = -solve @ left
         rest = left + jacobian @ moved
-        if np.abs(rest).max() > _UNSATISFIED * np.abs(left).max():
+        if (np.abs(rest) > _UNSATISFIED * (np.abs(left) + np.abs(jacobian) @ np.abs(moved))).any():
             raise SolveError(_determined(d, direction, varied, held))
         changes[free, k] = moved
     return changes
@@ -79,7 +79,12 @@ def _least(jacobian: Array, free: Sequence[int], d: Description) -> Array:
 
 
 def _inverse(matrix: Array) -> Array:
-    return np.asarray(np.linalg.pinv(matrix, rcond=_DEPENDENT)) if matrix.size else np.zeros(matrix.T.shape)
+    """The generalized inverse; rows are compared by their directions, whatever their units."""
+    if not matrix.size:
+        return np.zeros(matrix.T.shape)
+    sizes = np.linalg.norm(matrix, axis=1)
+    sizes = np.where(sizes > 0.0, sizes, 1.0)
+    return np.asarray(np.linalg.pinv(matrix / sizes[:, None], rcond=_DEPENDENT) / sizes)
 
 
 def _determined(d: Description, direction: Direction, varied: Collection[str], held: Collection[str]) -> str:

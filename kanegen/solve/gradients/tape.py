@@ -37,6 +37,11 @@ class Part:
     clearance: float
 
     @property
+    def direction(self) -> float:
+        """1 forward in time, -1 backward."""
+        return -1.0 if self.h.size and self.h[0] < 0.0 else 1.0
+
+    @property
     def end(self) -> tuple[float, Array]:
         """The time and the state (n,) at the end."""
         return self.t_end, self.y[-1]

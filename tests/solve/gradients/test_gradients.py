@@ -68,6 +68,24 @@ def test_all_parts_of_an_objective_against_closed_forms() -> None:
     assert_allclose([gradient["k"], gradient["x"]], by, rtol=1e-9)
 
 
+@pytest.mark.parametrize("form", ["nonminimal", "reduced", "augmented"])
+def test_forms_that_solve_with_pivots_have_the_same_gradients(form: str) -> None:
+    solver, start = kg.build(model_of("slider_crank"), form=form), initial("slider_crank")
+    x, run = model_of("slider_crank").coordinates[2], ((0.0, 0.6), start["q"], start["u"])
+    objective, names = kg.Objective(terminal=x, running=x**2), ("l1", "m1", "tau")
+    value, gradient = solver.value_and_gradient(objective, *run, with_respect_to=names, **TIGHT)
+    of_auto = solver_for("slider_crank").value_and_gradient(objective, *run, with_respect_to=names, **TIGHT)
+    assert_allclose(value, of_auto[0], rtol=1e-9)
+    assert_allclose([gradient[name] for name in names], [of_auto[1][name] for name in names], rtol=1e-8)
+
+
+def test_forms_without_unique_multipliers_have_no_gradients() -> None:
+    solver, start = kg.build(model_of("slider_crank"), form="pseudoinverse"), initial("slider_crank")
+    objective = kg.Objective(terminal=model_of("slider_crank").coordinates[2])
+    with raises(kg.errors.BuildError, "redundant constraints", "forward sensitivities"):
+        solver.value_and_gradient(objective, (0.0, 0.1), start["q"], start["u"], with_respect_to="l1")
+
+
 def test_samples_at_the_start_the_end_and_twice() -> None:
     solver = kg.build(line("oscillator", -k * x, {k: 4.0}))
     objective = kg.Objective(samples=[(0.0, x), (0.5, x), (0.5, 2 * x), (1.0, v)])

@@ -117,6 +117,14 @@ def test_as_many_requested_times_as_steps_are_still_the_requested_times() -> Non
     assert_allclose(solution.sensitivities["x", "x"], np.cos(2.0 * times), atol=1e-9)
 
 
+def test_a_jump_before_the_first_requested_time_counts() -> None:
+    """A force that begins at 0.5 s; the first requested time is later."""
+    t = me.dynamicsymbols._t
+    solver = kg.build(line("pushed later", a * sympy.Heaviside(t - sympy.Rational(1, 2)), {a: 2.0}))
+    solution = solver.integrate((0.0, 2.0), [0.0], [0.0], t_eval=[1.0, 2.0], sensitivities="a")
+    assert_allclose(solution.sensitivities["x", "a"], [0.125, 1.125], rtol=1e-12)
+
+
 def test_inputs_that_are_constant_vary_and_others_act() -> None:
     f, g = me.dynamicsymbols("f g")
     solver = kg.build(line("pushed", f + g - k * x, {k: 1.0}, inputs=[kg.Input(f), kg.Input(g)]))
@@ -309,6 +317,19 @@ def test_features_without_derivatives_are_named() -> None:
     model = line("falling", -9.81 * m, {}, contacts=[kg.Unilateral(x, name="floor")])
     with raises(kg.SolveError, "not available with contacts (floor)"):
         kg.build(model).integrate((0.0, 1.0), [1.0], [0.0], sensitivities="m")
+
+
+def test_code_of_the_state_beside_laws_is_refused() -> None:
+    f, g = me.dynamicsymbols("f g")
+    model = line("mixed", f + g, {F: 1.0}, inputs=[kg.Input(f, law=-F * x), kg.Input(g)])
+    with raises(kg.SolveError, "not available with an r that is code of the state"):
+        kg.build(model).integrate((0.0, 1.0), [1.0], [0.0], {"g": lambda t, q, u: -u[0]}, sensitivities="F")
+
+
+def test_conditions_far_from_one_are_found() -> None:
+    solver = kg.build(line("far", sympy.Piecewise((0, x < 250), (-a, True)), {a: 1.0}))
+    with raises(kg.errors.BuildError, "no event is located"):
+        solver.integrate((0.0, 1.0), [249.9], [1.0], sensitivities="a")
 
 
 def test_symbols_that_are_inputs_of_laws_have_no_value_to_vary() -> None:
