@@ -13,7 +13,6 @@ from kanegen.errors import SolveError
 from kanegen.identification.data import Record
 from kanegen.identification.unknowns import Start, Unknown, array, with_inputs
 from kanegen.solve.gradients.directions import Kind
-from kanegen.solve.gradients.quantities import changes_of
 from kanegen.solve.solution import Solution
 from kanegen.solve.values import Variables
 
@@ -139,7 +138,7 @@ def _measured(solution: Solution, record: Record) -> tuple[Array, Array]:
         if column.name in outputs and column.name not in sensitivities.variables:
             if column.name not in of_outputs:
                 shape = (len(solution.t), *outputs[column.name], len(sensitivities.names))
-                of_outputs[column.name] = changes_of(solution, column.name).reshape(shape)
+                of_outputs[column.name] = solution.sensitivities.of(column.name).reshape(shape)
             changes.append(of_outputs[column.name][at])
         else:
             changes.append(sensitivities.matrix[:, sensitivities.variables.index(column.name)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
@@ -16,7 +17,8 @@ from kanegen.codegen.methods.tableaux import Tableau
 from kanegen.codes import status_message
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
-from kanegen.program.catalogue import CLOSED, VARIATION
+from kanegen.program.catalogue import CHANGE_OF, CLOSED, VARIATION
+from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
 from kanegen.solve.gradients.tape import Part
 from kanegen.solve.run.problem import Problem
 
@@ -102,6 +104,31 @@ class VariationCode:
             prepared = module.Prepared(self.functions.parameters, np.append(self.given[len(dp) :], dp))
             known[key] = module.Function(str(name), prepared)
         return known[key]
+
+    def changes_of(
+        self, name: str, states: tuple[Array, Array], changes: Array, directions: Sequence[Direction]
+    ) -> Array:
+        """The changes (n_t, ..., k) of an output or a quantity at states (n_t,), (n_t, n_y) along directions.
+
+        ``changes`` (n_t, n_y, k): those of the states. All states are evaluated in one call for each direction.
+        """
+        (times, y), d, problem = states, self.functions.description, self.problem
+        name = CHANGE_OF + name + self._end
+        of_r, of_p = (
+            unit_columns(directions, kind, n)
+            for kind, n in ((Kind.INPUT, len(d.inputs)), (Kind.PARAMETER, len(d.parameters)))
+        )
+        own = self.functions.module.inputs_along(
+            problem.function, problem.inputs.compiled, times, y, problem.controls or None
+        )
+        q, u, s = np.split(y, np.cumsum([len(d.coordinates), len(d.speeds)]), axis=1)
+        loads, columns = np.zeros((len(times), self.n_loads + 1)), []
+        for k in range(len(directions)):
+            loads[:, : len(d.inputs)] = of_r[:, k]
+            r = np.hstack([own, changes[:, :, k], loads])
+            function = self._function(name, (name,), of_p[:, k])
+            columns.append(function.value(times, q, u, r, s if d.states else None))
+        return np.stack(columns, axis=-1)
 
     # -- along steps ------------------------------------------------------------------------------------------
 

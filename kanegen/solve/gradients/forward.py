@@ -12,7 +12,7 @@ import numpy as np
 
 from kanegen.arrays import Array, real_array
 from kanegen.errors import SolveError
-from kanegen.program.catalogue import ATTRIBUTES, CHANGE_OF
+from kanegen.program.catalogue import ATTRIBUTES
 from kanegen.solve.gradients.accuracy import largest_error
 from kanegen.solve.gradients.code import Forward, VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
@@ -213,16 +213,4 @@ class Sensitivities:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise SolveError(f"there is no quantity or output {name!r}{hint}")
-        dr = unit_columns(source.directions, Kind.INPUT, len(d.inputs))
-        dp = unit_columns(source.directions, Kind.PARAMETER, len(d.parameters))
-        values = [
-            np.stack(
-                [
-                    source.code.change(CHANGE_OF + name, source.code.at(float(t), y), dy[:, k], dr[:, k], dp[:, k])
-                    for k in range(len(self.names))
-                ],
-                axis=-1,
-            )
-            for t, y, dy in zip(self.t, self._states, self.matrix, strict=True)
-        ]
-        return np.array(values)
+        return source.code.changes_of(name, (self.t, self._states), self.matrix, source.directions)
