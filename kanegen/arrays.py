@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,6 +35,14 @@ def row_count(counts: Mapping[str, int]) -> int:
             f"the numbers of rows differ: {have}; expected the same number N, or no rows (one value for all)"
         )
     return next(iter(counts.values()), 1)
+
+
+def ragged(rows: Sequence[NDArray[np.complex128]]) -> NDArray[np.complex128]:
+    """Rows of complex numbers as a matrix, with NaN behind those that are shorter than the longest."""
+    matrix = np.full((len(rows), max(map(len, rows), default=0)), np.nan, dtype=np.complex128)
+    for row, values in zip(matrix, rows, strict=True):
+        row[: len(values)] = values
+    return matrix
 
 
 def sections(values: Array, sizes: Iterable[int]) -> list[Array]:

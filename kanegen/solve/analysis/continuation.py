@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.arrays import Array, real_array
+from kanegen.arrays import Array, ragged, real_array
 from kanegen.display import Table, value_text
 from kanegen.errors import SolveError, brief
 from kanegen.solve.analysis.equilibrium import Equilibrium, Trimmable
@@ -95,11 +95,7 @@ class Branch:
     @property
     def eigenvalues(self) -> NDArray[np.complex128]:
         """Eigenvalues (m, k)."""
-        rows = [state.eigenvalues for state in self.states]
-        matrix = np.full((len(rows), max(map(len, rows), default=0)), np.nan, dtype=np.complex128)
-        for row, values in zip(matrix, rows, strict=True):
-            row[: len(values)] = values
-        return matrix
+        return ragged([state.eigenvalues for state in self.states])
 
     @property
     def stability(self) -> tuple[str, ...]:

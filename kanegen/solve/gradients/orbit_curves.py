@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, ragged
 from kanegen.display import Table, value_text
 from kanegen.errors import SolveError, brief
 from kanegen.solve.analysis.arclength import follow, unit_tangent
@@ -98,11 +98,7 @@ class PeriodicCurve:
     @property
     def multipliers(self) -> NDArray[np.complex128]:
         """Transverse multipliers (m, k)."""
-        rows = [orbit.transverse for orbit in self.orbits]
-        matrix = np.full((len(rows), max(map(len, rows), default=0)), np.nan, dtype=np.complex128)
-        for row, values in zip(matrix, rows, strict=True):
-            row[: len(values)] = values
-        return matrix
+        return ragged([orbit.transverse for orbit in self.orbits])
 
     @property
     def stability(self) -> tuple[str, ...]:

@@ -206,7 +206,8 @@ class Shooting:
     @cached_property
     def _problem(self) -> Problem:
         start = self._start(self.setting.t0, np.zeros(self.n_y))
-        return self.solver._runs.having().problem(self.setting.options, start, self.setting.r)  # type: ignore[no-any-return]
+        problem: Problem = self.solver._runs.having().problem(self.setting.options, start, self.setting.r)
+        return problem
 
     @cached_property
     def code(self) -> VariationCode:
