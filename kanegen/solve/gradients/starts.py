@@ -20,6 +20,9 @@ _DEPENDENT: Final = 1e-9
 _UNSATISFIED: Final = 1e-7
 """A start value is dependent if a larger fraction of its change remains in the constraints."""
 
+_ROUNDING: Final = 1e-12
+"""What remains in one constraint of the terms of all, by rounding; a few thousand roundings."""
+
 
 def start_changes(
     functions: CompiledFunctions,
@@ -56,11 +59,27 @@ def start_changes(
         if not left.any():
             continue
         moved = -solve @ left
-        rest = left + jacobian @ moved
-        if (np.abs(rest) > _UNSATISFIED * (np.abs(left) + np.abs(jacobian) @ np.abs(moved))).any():
+        if not _satisfied(jacobian, left, moved, len(d.constraints.positions)):
             raise SolveError(_determined(d, direction, varied, held))
         changes[free, k] = moved
     return changes
+
+
+def _satisfied(jacobian: Array, left: Array, moved: Array, n_p: int) -> bool:
+    """Whether the changes ``moved`` take away the changes ``left`` of the residuals, ``n_p`` of them of positions.
+
+    Each row is judged by its own terms, whatever its unit, but rounding errors come with the terms of all rows of a
+    level: a row that should not move at all moves with the roundings of the others.
+    """
+    rest = np.abs(left + jacobian @ moved)
+    terms = np.abs(left) + np.abs(jacobian) @ np.abs(moved)
+    sizes = np.linalg.norm(jacobian, axis=1)
+    for level in (slice(0, n_p), slice(n_p, None)):
+        relative = np.divide(terms[level], sizes[level], out=np.zeros_like(terms[level]), where=sizes[level] > 0.0)
+        rounding = _ROUNDING * sizes[level] * max(relative, default=0.0)
+        if (rest[level] > np.maximum(_UNSATISFIED * terms[level], rounding)).any():
+            return False
+    return True
 
 
 def _least(jacobian: Array, free: Sequence[int], d: Description) -> Array:
