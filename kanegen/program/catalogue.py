@@ -34,6 +34,25 @@ EVENT_CHANGES: Final = "event_changes"
 RESIDUAL_CHANGES: Final = "residual_changes"
 """The changes of the residuals of the constraints along a direction of (y, r, p)."""
 
+CONTACT_CHANGES: Final = "contact_changes"
+"""What the modes of contacts depend on (`CONTACT_GUARDS`), then its changes along a direction of (y, r, p, t)."""
+
+CONTACT_GUARDS: Final = ("gap", "normal force", "load", "slip velocity", "stick margin")
+"""The values of each contact in `CONTACT_CHANGES`: the slip velocity is the component along the direction of slip, the
+margin the largest friction force less the friction force."""
+
+JUMP_CHANGES: Final = "jump_changes"
+"""The speeds after an impact or an impulse and the impulses of the contact rows; then the changes of these speeds."""
+
+ROW_MODES: Final = ("holds", "slips", "along", "rebounds", "keeps")
+"""The numbers that give the mode of a contact row to a program of variations.
+
+``holds``: 1 if the row has its target, and in an impact the speed that follows; ``slips``: 1 if it exerts the slip
+force, or the force of a compliant law. ``along``: the component of the unit vector of slip; of a normal row the sign of
+its force. ``rebounds`` and ``keeps``: 1 if the speed after an impact is that before times minus the restitution, or
+that before itself.
+"""
+
 SWITCH_CHANGES: Final = "switch_changes"
 """The changes of the functions of time and parameters at which the rates switch, along a direction of p."""
 
@@ -43,7 +62,7 @@ CHANGE_OF: Final = "change:"
 CLOSED: Final = ":laws"
 """The end of the names of functions whose inputs with a feedback law have the values of the law."""
 
-VARIATIONS: Final = (VARIATION, EVENT_CHANGES, RESIDUAL_CHANGES, SWITCH_CHANGES)
+VARIATIONS: Final = (VARIATION, EVENT_CHANGES, RESIDUAL_CHANGES, CONTACT_CHANGES, JUMP_CHANGES, SWITCH_CHANGES)
 """The functions of the sensitivities of motions; they are in programs of their own, with further arguments."""
 
 

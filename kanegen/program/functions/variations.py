@@ -5,9 +5,11 @@ Where the right-hand side is straight-line code, its operations are differentiat
 accelerations and multipliers follow from the implicit function theorem (:mod:`kanegen.derivation.sensitivities`), with
 one right side.
 
+With contacts, the equations of their modes give the accelerations (:mod:`kanegen.program.functions.modes`).
+
 A program of such functions has further arguments: the directions of y, of the inputs and of the contact forces, or the
-weights of y', follow the inputs in ``r``, and the direction of p follows the gains, so that what depends on parameters
-only is computed once.
+weights of y', follow the inputs in ``r``; the modes of the contacts and the direction of p follow the gains, so that
+what depends on them only is computed once.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Final
+from typing import Final, Protocol
 
 from kanegen.derivation.contacts import guards
 from kanegen.derivation.control.feedback import feedback_laws
@@ -24,12 +26,15 @@ from kanegen.errors import BuildError
 from kanegen.graph import Node, Tangent, gradient, reachable, substitute
 from kanegen.graph.jumps import jumping
 from kanegen.graph.switches import switches
+from kanegen.model.description import SystemDescription
 from kanegen.program.builder import Fragment, Functions, Make, contain_accelerations
 from kanegen.program.catalogue import (
     ADJOINT,
     CHANGE_OF,
     CLOSED,
+    CONTACT_CHANGES,
     EVENT_CHANGES,
+    JUMP_CHANGES,
     RATES,
     RESIDUAL_CHANGES,
     SWITCH_CHANGES,
@@ -38,6 +43,7 @@ from kanegen.program.catalogue import (
     OfExpressions,
 )
 from kanegen.program.functions.contacts import reset_rows
+from kanegen.program.functions.modes import ModeEquations, mode_names
 from kanegen.program.functions.right_sides import RIGHT_SIDES, bordered_columns, bordered_solutions
 from kanegen.program.records import Call, Invoke, Symbols
 
@@ -45,17 +51,19 @@ _SUMMARIES: Final = {
     VARIATION: "y' = (q', u', s'), then its change along a direction of (y, r, forces, p)",
     EVENT_CHANGES: "changes of the guards of events, then of the states after each event, along a direction",
     RATES: "y' = (q', u', s')",
+    CONTACT_CHANGES: "what the modes of contacts depend on, then its changes along a direction",
+    JUMP_CHANGES: "speeds after a jump and impulses of the contact rows, then the changes of these speeds",
     SWITCH_CHANGES: "changes of the functions of time at which the rates switch",
-    RESIDUAL_CHANGES: "changes of the residuals of the constraints along a direction",
+    RESIDUAL_CHANGES: "changes of the residuals of the constraints and of the contact rows along a direction",
     ADJOINT: "gradient of the weighted sum of y' = (q', u', s') with respect to (y, r, forces, p)",
 }
 
 
-def variational_symbols(symbols: Symbols) -> Symbols:
+def variational_symbols(symbols: Symbols, model: SystemDescription) -> Symbols:
     """The symbols of a program of variations: those of the model, with the further arguments."""
     varied = (*symbols.coordinates, *symbols.speeds, *symbols.states, *symbols.inputs, *symbols.multipliers)
     inputs = (*symbols.inputs, *(f"change of {name}" for name in (*varied, "t")))
-    gains = (*symbols.gains, *(f"change of {name}" for name in symbols.parameters))
+    gains = (*symbols.gains, *mode_names(model), *(f"change of {name}" for name in symbols.parameters))
     return replace(symbols, inputs=inputs, gains=gains)
 
 
@@ -69,6 +77,9 @@ def add_variation(f: Functions, name: str) -> None:
     if kind.startswith(CHANGE_OF):
         quantity = kind.removeprefix(CHANGE_OF)
         f.add(name, builder.change_of(quantity), f"change of {quantity} along a direction")
+        return
+    if kind in builder.in_modes:
+        f.add(name, builder.in_modes[kind](f.fragment()), _SUMMARIES[kind])
         return
     if kind in builder.changes:
         f.add(name, builder.along(f.fragment(), builder.changes[kind]()), _SUMMARIES[kind])
@@ -108,7 +119,8 @@ class _Variations:
     def __init__(self, f: Functions, closed: bool) -> None:
         self.f, self.system = f, f.equations.system
         self.y = (*self.system.q, *self.system.u, *self.system.s)
-        graph, n_r, n_g = f.graph, len(self.system.r), len(f.equations.gain_names)
+        graph, n_r = f.graph, len(self.system.r)
+        n_g = len(f.equations.gain_names) + len(mode_names(f.equations.model))
         self.change_of_y = [graph.input("r", n_r + i) for i in range(len(self.y))]
         loads = (*self.system.r, *self.system.multipliers)
         self.change_of_loads = [graph.input("r", n_r + len(self.y) + i) for i in range(len(loads))]
@@ -122,16 +134,15 @@ class _Variations:
     def add(self, name: str, summary: str, fast: Make, general: Make) -> None:
         """Add a function of straight-line code, or where there is none, or a pivot is too small, of general code.
 
-        General code evaluates the right-hand side of the program, whose inputs do not have the values of laws: under
-        laws there is none. Raises `BuildError`.
+        Raises `BuildError`.
         """
         straight = self.is_straight
-        if self.laws and not straight:
+        if self.laws and self.f.any_rank and not self.system.multipliers:
             raise BuildError(
-                f"form={self.f.form!r} solves for the accelerations with pivots, and motions under feedback laws have "
-                'no derivatives in such forms: build with form="range_space" or "articulated"'
+                f"form={self.f.form!r} accepts redundant constraints, and motions under feedback laws have no "
+                'derivatives in such forms: build with form="auto"'
             )
-        fallback = general if straight and self.f.n_c and not self.laws else None
+        fallback = general if straight and self.f.n_c else None
         title = f"{summary}, from the bordered system"
         self.f.add(name, self.f.guarded(name, title, fast if straight else general, fallback), summary)
 
@@ -144,6 +155,8 @@ class _Variations:
     @cached_property
     def is_straight(self) -> bool:
         """Whether the right-hand side is straight-line code in the form of the program."""
+        if self.system.multipliers:
+            return False
         s = self.f.fragment()
         self._udot(s)
         return not any(isinstance(step, Call | Invoke) for step in s.steps)
@@ -163,6 +176,11 @@ class _Variations:
             SWITCH_CHANGES: self._switch_arguments,
         }
 
+    @property
+    def in_modes(self) -> dict[str, Make]:
+        """Functions of the modes of the contacts."""
+        return {CONTACT_CHANGES: self._contact_changes, JUMP_CHANGES: self._jump_changes}
+
     def _event_values(self) -> Sequence[Node]:
         return (*guards(self.system), *(node for row in reset_rows(self.system) for node in row))
 
@@ -171,12 +189,19 @@ class _Variations:
         return [switch.argument for switch in found] or [self.f.graph.zero]
 
     def _residuals(self) -> Sequence[Node]:
-        return (*self.f.equations.positions.nodes, *self.f.equations.velocities.nodes)
+        """The residuals of the constraints, then the values and the rates of the contact rows."""
+        e, rows = self.f.equations, self._modes.rows
+        return (*e.positions.nodes, *e.velocities.nodes, *(r.value for r in rows), *(r.rate for r in rows))
 
     def along(self, s: Fragment, values: Sequence[Node], shape: tuple[int, ...] | None = None) -> Fragment:
         """Differentiate values along the direction, which changes the time, too."""
-        tangent = Tangent(self.f.graph, {**self.directions, self.system.t: self.change_of_t})
+        tangent = Tangent(self.f.graph, self._with_time)
         return s.output([tangent(value) for value in self.bound(values)], shape)
+
+    @property
+    def _with_time(self) -> dict[Node, Node]:
+        """The change of each argument and of the time."""
+        return {**self.directions, self.system.t: self.change_of_t}
 
     def change_of(self, name: str) -> Fragment:
         """Differentiate a quantity of the equations or an output. Raises `BuildError`."""
@@ -185,6 +210,7 @@ class _Variations:
         if quantity is None:
             raise BuildError(f"there are no derivatives of {name} along motions")
         nodes = quantity.nodes
+        self._require_no_contact_forces(nodes, name)
         if contain_accelerations(nodes):
             if not self.is_straight:
                 raise BuildError(f"{name} depends on accelerations, which form={self.f.form!r} computes with pivots")
@@ -192,6 +218,11 @@ class _Variations:
         if any(x.op == "input" and x.payload[0] == MULTIPLIERS for x in reachable(nodes)):
             raise BuildError(f"{name} depends on the multipliers of constraints, which have no derivatives here")
         return self.along(s, nodes, quantity.shape)
+
+    def _require_no_contact_forces(self, nodes: Sequence[Node], name: str) -> None:
+        forces = bool(self.system.multipliers) and contain_accelerations(nodes)
+        if forces or not set(self.system.multipliers).isdisjoint(reachable(nodes)):
+            raise BuildError(f"{name} depends on contact forces or accelerations, which have no derivatives here")
 
     # -- straight-line code --------------------------------------------------------------------------------------
 
@@ -218,6 +249,7 @@ class _Variations:
     def terms(self, values: Sequence[Node]) -> Fragment:
         """Compute values, and the rows of their derivatives."""
         s, values = self.f.fragment(), self.bound(values)
+        self._require_no_contact_forces(values, "the objective")
         if contain_accelerations(values):
             values = substitute(values, dict(zip(self.system.udot, self._udot(s), strict=True)))
         inputs = (*self._arguments, self.system.t)
@@ -239,45 +271,113 @@ class _Variations:
 
     # -- by the implicit function theorem ------------------------------------------------------------------------
 
+    @cached_property
+    def _motion(self) -> _Motion:
+        """What solves for the accelerations and multipliers where they are not straight-line code.
+
+        The right-hand side of the program has no contact forces, and inputs without the values of laws.
+        """
+        own = self.system.multipliers or (self.laws and not self.f.any_rank)
+        return self._modes.motion if own else _Bordered(self)
+
+    @cached_property
+    def _modes(self) -> ModeEquations:
+        return ModeEquations(self.f, self.bound)
+
     def general_variation(self, s: Fragment) -> Fragment:
-        """Solve the bordered system for the change of the accelerations."""
-        held = self._held(s)
-        tangent = Tangent(self.f.graph, self.directions)
-        changes = substitute([tangent(x) for x in self.bound(self.f.sensitivities.unbalance)], held)
-        (column,) = bordered_columns(self.f, s, [-x for x in changes], 1)
+        """Solve linear equations for the change of the accelerations."""
+        held = self._motion.values(s)
         rates = self._rates(self.system.udot)
-        seeds = {**self.directions, **dict(zip(self.system.udot, column, strict=True))}
-        along = Tangent(self.f.graph, seeds)
+        along = Tangent(self.f.graph, {**self.directions, **self._motion.change(s, held, self.directions)})
         nodes = substitute([*rates, *(along(rate) for rate in rates)], held)
         return s.output(nodes, (2, len(rates)), "y', then its change")
 
     def general_rates(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
-        """Compute y', and running costs, from the accelerations of the right-hand side."""
-        return s.output(self._rates(self.f.accelerations(s), running))
+        """Compute y', and running costs, from the accelerations."""
+        held = self._motion.values(s, multipliers=False)
+        return s.output(substitute(self._rates(self.system.udot, running), held))
 
     def general_adjoint(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
-        """Solve the transposed bordered system for the weights of the equations of motion."""
-        f, graph = self.f, self.f.graph
-        if f.n_c and f.any_rank:
-            raise BuildError(
-                f"form={f.form!r} accepts redundant constraints, whose multipliers have no unique derivatives: "
-                'gradients need form="auto", or forward sensitivities'
-            )
-        held, weights = self._held(s), self._weights(running)
+        """Solve the transposed equations for the weights of the equations of motion."""
+        held, weights, graph = self._motion.values(s), self._weights(running), self.f.graph
         rates = self._rates(self.system.udot, running)
-        sides = substitute([*gradient(rates, weights, self.system.udot), *[graph.zero] * f.n_c], held)
-        (solved,) = bordered_solutions(f, s, sides, 1, transposed=not f.equations.is_symmetric)
-        of_residuals = [*(-x for x in solved[: f.n_u]), *solved[f.n_u :]]
-        residuals = self.bound(f.sensitivities.unbalance)
-        slopes = gradient([*rates, *residuals], [*weights, *of_residuals], self._arguments)
-        return s.output(substitute(slopes, held), title="gradient with respect to y, r, forces and p")
+        sides = substitute(gradient(rates, weights, self._motion.unknowns), held)
+        of_residuals = [-x for x in self._motion.pulled(s, held, sides)]
+        slopes = gradient([*rates, *self._motion.exact], [*weights, *of_residuals], self._arguments)
+        zeros = dict.fromkeys(self.system.multipliers, graph.zero)
+        kept = [zeros.get(x, slope) for x, slope in zip(self._arguments, slopes, strict=True)]
+        return s.output(substitute(kept, held), title="gradient with respect to y, r, forces and p")
+
+    def _contact_changes(self, s: Fragment) -> Fragment:
+        """Values that the modes of the contacts depend on, and their changes."""
+        held, values = self._motion.values(s), self.bound(self._modes.guards())
+        along = Tangent(self.f.graph, {**self._with_time, **self._motion.change(s, held, self._with_time)})
+        nodes = substitute([*values, *(along(value) for value in values)], held)
+        return s.output(nodes, (2, len(values)))
+
+    def _jump_changes(self, s: Fragment) -> Fragment:
+        """Speeds after a jump, impulses of the contact rows, and the changes of these speeds."""
+        jump = self._modes.jump
+        held = jump.values(s)
+        changes = jump.change(s, held, self._with_time)
+        after, impulses = self.system.udot, self.system.multipliers
+        return s.output([held[x] for x in (*after, *impulses)] + [changes[x] for x in after])
 
     def bound(self, nodes: Sequence[Node]) -> list[Node]:
         """Nodes with the laws in place of their inputs."""
         return substitute(self.system.settled(nodes), self.laws)
 
-    def _held(self, s: Fragment) -> dict[Node, Node]:
-        """Compute u' and the multipliers of the constraints."""
-        held = dict(zip(self.system.udot, self.f.accelerations(s), strict=True))
-        self.f.multipliers(s, held)
+
+class _Motion(Protocol):
+    """Solves for the accelerations and multipliers X of equations F(X) = 0, and for their derivatives."""
+
+    unknowns: tuple[Node, ...]
+
+    @property
+    def exact(self) -> Sequence[Node]:
+        """F, whose derivatives are those of X."""
+        ...
+
+    def values(self, s: Fragment, multipliers: bool = True) -> dict[Node, Node]:
+        """Solve for X; the ``multipliers`` can be left out where they are computed apart."""
+        ...
+
+    def change(self, s: Fragment, held: Mapping[Node, Node], directions: Mapping[Node, Node]) -> dict[Node, Node]:
+        """Solve for the change of X along directions of the arguments."""
+        ...
+
+    def pulled(self, s: Fragment, held: Mapping[Node, Node], weights: Sequence[Node]) -> list[Node]:
+        """Solve the transposed equations."""
+        ...
+
+
+class _Bordered:
+    """The accelerations of the right-hand side of the program, and the multipliers that belong to them."""
+
+    def __init__(self, builder: _Variations) -> None:
+        f = builder.f
+        self._f = f
+        self.unknowns = (*builder.system.udot, *(f.graph.input(MULTIPLIERS, k) for k in range(f.n_c)))
+        self.exact: Sequence[Node] = builder.bound(f.sensitivities.unbalance)
+
+    def values(self, s: Fragment, multipliers: bool = True) -> dict[Node, Node]:
+        held = dict(zip(self._f.equations.system.udot, self._f.accelerations(s), strict=True))
+        if multipliers:
+            self._f.multipliers(s, held)
         return held
+
+    def change(self, s: Fragment, held: Mapping[Node, Node], directions: Mapping[Node, Node]) -> dict[Node, Node]:
+        tangent = Tangent(self._f.graph, directions)
+        changes = substitute([tangent(x) for x in self.exact], held)
+        (column,) = bordered_columns(self._f, s, [-x for x in changes], 1)
+        return dict(zip(self._f.equations.system.udot, column, strict=True))
+
+    def pulled(self, s: Fragment, held: Mapping[Node, Node], weights: Sequence[Node]) -> list[Node]:
+        f = self._f
+        if f.n_c and f.any_rank:
+            raise BuildError(
+                f"form={f.form!r} accepts redundant constraints, whose multipliers have no unique derivatives: "
+                'gradients need form="auto", or forward sensitivities'
+            )
+        (solved,) = bordered_solutions(f, s, weights, 1, transposed=not f.equations.is_symmetric)
+        return [*solved[: f.n_u], *(-x for x in solved[f.n_u :])]

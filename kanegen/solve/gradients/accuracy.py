@@ -24,6 +24,15 @@ LOOSER: Final = 100.0
 ATTEMPTS: Final = 12
 """Runs with shorter and shorter steps."""
 
+_HELPED: Final = 0.5
+"""A smaller largest step has helped if the error is a smaller fraction of that before."""
+
+_LEAST_TOLERANCE: Final = 1e-3
+"""Smallest quotient of the tolerances of two runs."""
+
+_FINEST: Final = 1e-14
+"""Smaller relative tolerances are beyond rounding."""
+
 _NOISE: Final = 1e-9
 """Derivatives that change values by a smaller fraction of the largest change are noise."""
 
@@ -64,17 +73,25 @@ def allowed_error(rtol: Any) -> float:
     return float(LOOSER * np.min(rtol))
 
 
-def with_shorter_steps(options: RunOptions, longest: float, error: float, attempt: int) -> RunOptions:
-    """The options with a smaller largest step than the ``longest`` one, whose derivatives have this relative ``error``.
+def with_shorter_steps(options: RunOptions, longest: float, errors: Sequence[float], rtol: Any) -> RunOptions:
+    """The options with a smaller largest step than the ``longest`` one, or with smaller tolerances.
 
-    Raises `SolveError` after many attempts.
+    ``errors``: the relative errors of the derivatives of the runs so far, the last of which is of these options;
+    ``rtol``: the tolerance that the user gave. Where a smaller largest step has not helped, the steps that matter are
+    shorter already, and smaller tolerances shorten them. Raises `SolveError` after many attempts.
     """
-    allowed = allowed_error(options["rtol"])
-    if attempt >= ATTEMPTS:
+    error, allowed = errors[-1], allowed_error(rtol)
+    tolerances = {name: np.asarray(options[name]) for name in ("rtol", "atol")}
+    order = METHODS[options["method"]].coefficients.order
+    ratio = allowed / error if np.isfinite(error) else _LEAST**order
+    if len(errors) < 2 or error < _HELPED * errors[-2]:
+        change: dict[str, Any] = {"max_step": longest * max(_LEAST, _SAFETY * ratio ** (1.0 / order))}
+    else:
+        change = {name: value * max(_LEAST_TOLERANCE, _SAFETY * ratio) for name, value in tolerances.items()}
+    if len(errors) >= ATTEMPTS or np.min(change.get("rtol", 1.0)) < _FINEST:
         raise SolveError(
             f"the derivatives of the motion have local errors of {error:.1e}, more than {allowed:.1e} (100 rtol), also "
-            f"with steps of {longest:.3g} s: use smaller tolerances, or a method of higher order"
+            f"with steps of {longest:.3g} s: use a larger rtol, a method of higher order, or laws that are smoother "
+            "where they begin to act"
         )
-    order = METHODS[options["method"]].coefficients.order
-    factor = _SAFETY * (allowed / error) ** (1.0 / order) if np.isfinite(error) else _LEAST
-    return cast(RunOptions, {**options, "max_step": longest * max(_LEAST, factor)})
+    return cast(RunOptions, {**options, **change})

@@ -20,7 +20,7 @@ from kanegen.errors import SolveError
 from kanegen.program.catalogue import ADJOINT, RATES, TERMS, OfExpressions
 from kanegen.solve.gradients.code import VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
-from kanegen.solve.gradients.events import event_derivative
+from kanegen.solve.gradients.events import instant_derivative
 from kanegen.solve.gradients.objective import Objective
 from kanegen.solve.gradients.tape import Part, Tape
 
@@ -56,11 +56,11 @@ class ObjectiveCode:
         without_forces = np.delete(slopes, np.s_[n_y + n_r : n_y + code.n_loads], axis=1)
         return Terms(values[:k], without_forces)
 
-    def running(self, t: float, y: Array) -> float:
-        """The running cost at a state, per second."""
+    def running(self, t: float, y: Array, modes: Array) -> float:
+        """The running cost at a state in modes of the contacts, per second."""
         if self.objective.running is None:
             return 0.0
-        return float(self.code.value(self.names[0], self.code.at(t, y), self.names)[-1])
+        return float(self.code.value(self.names[0], self.code.at(t, y), self.names, modes=modes)[-1])
 
 
 @dataclass(eq=False)
@@ -84,7 +84,7 @@ def pull_back(functions: ObjectiveCode, tape: Tape, is_terminal: bool) -> tuple[
     n_y, n_r = code.n_y, len(d.inputs)
     own = at_end.slopes[0]
     pulled = _Pulled(own[:n_y].copy(), own[n_y : n_y + n_r].copy(), own[n_y + n_r : -1].copy(), float(at_end.values[0]))
-    rate_at_end = own[-1] + own[:n_y] @ code.rate(t_end, y_end) if is_terminal else 0.0
+    rate_at_end = own[-1] + own[:n_y] @ code.rate(t_end, y_end, tape.parts[-1].modes) if is_terminal else 0.0
     samples = _placed(objective, tape)
     for k in reversed(range(len(tape.parts))):
         _pull_part(functions, tape.parts[k], samples.get(k, {}), pulled)
@@ -112,7 +112,7 @@ def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Seque
     of_loads = np.zeros_like(loads)
     plan = AdjointPlan(
         part.t, part.h, part.y, part.edges, loads, of_loads, added, pulled.weights, pulled.of_p,
-        float(functions.objective.running is not None), n_r, step, row, code.given,
+        float(functions.objective.running is not None), n_r, step, row, np.append(code.given, part.modes),
     )  # fmt: skip
     build = code.functions.extension
     result = build.adjoint(code.method).run(build.more(functions.names).module, functions.names, plan)
@@ -133,16 +133,16 @@ def _pull_events(
     """Pull through the events after part ``k``; the rate of the objective with the time of the end is given."""
     code, part = functions.code, tape.parts[k]
     n_y, n_r = code.n_y, len(pulled.of_r)
-    for number, event in reversed(list(enumerate(tape.events[k]))):
-        derivative = event_derivative(code, event, part)
-        before = np.concatenate([event.q, event.u_before, event.s_before])
-        after = np.concatenate([event.q, event.u_after, event.s_after])
-        last = is_last and number == len(tape.events[k]) - 1
-        rate = functions.running(event.t, before) - (0.0 if last else functions.running(event.t, after))
-        total = derivative.states.T @ pulled.weights + derivative.times * (rate + (rate_at_end if last else 0.0))
-        pulled.weights = total[:n_y]
-        pulled.of_r += total[n_y : n_y + n_r]
-        pulled.of_p += total[n_y + n_r :]
+    events, after = tape.events[k], tape.parts[k + 1]
+    derivative = instant_derivative(code, events, part, after)
+    first, last = events[0], events[-1]
+    rate = functions.running(first.t, np.concatenate([first.q, first.u_before, first.s_before]), part.modes)
+    if not is_last:
+        rate -= functions.running(last.t, np.concatenate([last.q, last.u_after, last.s_after]), after.modes)
+    total = derivative.states.T @ pulled.weights + derivative.times * (rate + (rate_at_end if is_last else 0.0))
+    pulled.weights = total[:n_y]
+    pulled.of_r += total[n_y : n_y + n_r]
+    pulled.of_p += total[n_y + n_r :]
 
 
 def _placed(objective: Objective, tape: Tape) -> dict[int, dict[int, list[int]]]:

@@ -17,8 +17,10 @@ from kanegen.codegen.methods.tableaux import Tableau
 from kanegen.codes import status_message
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
-from kanegen.program.catalogue import CHANGE_OF, CLOSED, VARIATION
+from kanegen.program.catalogue import CHANGE_OF, CLOSED, RESIDUAL_CHANGES, VARIATION
+from kanegen.solve.contacts import contacts_at
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
+from kanegen.solve.gradients.modes import ContactModes, require_known_friction
 from kanegen.solve.gradients.tape import Part
 from kanegen.solve.run.problem import Problem
 
@@ -45,6 +47,8 @@ class VariationCode:
         self.n_y = len(d.coordinates) + len(d.speeds) + len(d.states)
         self.n_loads = len(d.inputs) + len(d.contacts.rows)
         self.given = np.concatenate([self.functions.parameters, np.asarray(self.functions.prepared.gains)])
+        self.modes = ContactModes(self.functions)
+        self._in_modes: dict[tuple[Any, ...], Any] = {}
         self.is_closed = problem.inputs.laws is not None
         self._end = CLOSED * self.is_closed
 
@@ -67,17 +71,53 @@ class VariationCode:
         q, u, s = np.split(y, np.cumsum([len(d.coordinates), len(d.speeds)]))
         return self.problem.at(t, q, u, s)
 
-    def rate(self, t: float, y: Array) -> Array:
-        """y' at a state, (n_y,)."""
-        return np.concatenate(self.at(t, y).evaluate(self.problem.function.pair))
+    def rate(self, t: float, y: Array, modes: Array | None = None) -> Array:
+        """y' at a state, (n_y,); with contacts in the given modes, without them with all contacts open."""
+        if not self.functions.description.contacts.rows:
+            return np.concatenate(self.at(t, y).evaluate(self.problem.function.pair))
+        return self.change(VARIATION, self.at(t, y), np.zeros(self.n_y), modes=modes)[: self.n_y]
 
     def change(
-        self, name: str, at: Point, dy: Array, dr: Array | None = None, dp: Array | None = None, dt: float = 0.0
+        self,
+        name: str,
+        at: Point,
+        dy: Array,
+        dr: Array | None = None,
+        dp: Array | None = None,
+        dt: float = 0.0,
+        modes: Array | None = None,
     ) -> Array:
         """The change of a function of variations at a state along one direction, (n,)."""
         loads = np.zeros(self.n_loads)
         loads[: len(self.functions.description.inputs)] = 0.0 if dr is None else dr
-        return self.value(name + self._end, at, direction=np.concatenate([dy, loads, [dt]]), dp=dp)
+        direction = np.concatenate([dy, loads, [dt]])
+        return self.value(name + self._end, at, direction=direction, dp=dp, modes=modes)
+
+    def modes_at(self, t: float, y: Array) -> Array:
+        """The modes of the contacts at a state from which a motion begins."""
+        if not self.functions.description.contacts.rows:
+            return np.zeros(self.modes.size)
+        at = self.at(t, y)
+        named = {name: state.mode for name, state in contacts_at(self.functions, at).states.items()}
+        return self.modes.of_phase(named, at)
+
+    def residual_changes(
+        self, at: Point, modes: Array, dy: Array, dr: Array | None = None, dp: Array | None = None
+    ) -> Array:
+        """The changes of what the constraints and the closed contacts keep zero along a direction: of positions first.
+
+        ``modes``: of the contacts at the state; there are ``n_position_rows(modes)`` rows of positions.
+        """
+        own, n = self.functions.description.constraints, len(self.functions.description.contacts.rows)
+        changes = self.change(RESIDUAL_CHANGES, at, dy, dr, dp)
+        residuals, of_rows = changes[: len(changes) - 2 * n], changes[len(changes) - 2 * n :]
+        gaps, rates = self.modes.held_rows(modes)
+        n_p = len(own.positions)
+        return np.concatenate([residuals[:n_p], of_rows[gaps], residuals[n_p:], of_rows[[n + i for i in rates]]])
+
+    def n_position_rows(self, modes: Array) -> int:
+        """How many of `residual_changes` are those of positions."""
+        return len(self.functions.description.constraints.positions) + len(self.modes.held_rows(modes)[0])
 
     def value(
         self,
@@ -86,23 +126,32 @@ class VariationCode:
         names: tuple[str, ...] = (),
         direction: Array | None = None,
         dp: Array | None = None,
+        modes: Array | None = None,
     ) -> Array:
-        """A function of variations at a state, (n,). ``names``: the functions of its program, if there are others."""
+        """The values of a function of variations at a state, (n,). ``names``: the functions of its program, if there are others.
+
+        ``modes``: of the contacts; None: they are open.
+        """
         d = self.functions.description
-        function = self._function(name, names or (name,), np.zeros(len(d.parameters)) if dp is None else dp)
+        function = self._function(name, names or (name,), np.zeros(len(d.parameters)) if dp is None else dp, modes)
         own = np.zeros(len(d.inputs)) if at.r is None else np.asarray(at.r)
         behind = np.zeros(self.n_y + self.n_loads + 1) if direction is None else direction
         value = function.value(at.t, at.q, at.u, np.concatenate([own, behind]), at.s if d.states else None)
-        return np.asarray(value, dtype=np.float64)
+        return np.asarray(value, dtype=np.float64).ravel()
 
-    def _function(self, name: str, names: tuple[str, ...], dp: Array) -> Any:
-        """A function of the module for changes ``dp`` of the parameters; those of unit changes are kept."""
-        known = self.functions.derived
-        key = names, name, dp.tobytes()
+    def _function(self, name: str, names: tuple[str, ...], dp: Array, modes: Array | None = None) -> Any:
+        """A function of the module for changes ``dp`` of the parameters.
+
+        Those of unit changes and open contacts are kept with the solver, the others, of which there are many, here.
+        """
+        open_contacts = modes is None or not modes.any()
+        known = self.functions.derived if open_contacts else self._in_modes
+        numbers = np.zeros(self.modes.size) if modes is None else modes
+        key = names, name, dp.tobytes(), numbers.tobytes()
         if key not in known:
             module = self.functions.extension.more(names).module
-            prepared = module.Prepared(self.functions.parameters, np.append(self.given[len(dp) :], dp))
-            known[key] = module.Function(str(name), prepared)
+            gains = np.concatenate([self.given[len(dp) :], numbers, dp])
+            known[key] = module.Function(str(name), module.Prepared(self.functions.parameters, gains))
         return known[key]
 
     def changes_of(
@@ -177,7 +226,7 @@ class VariationCode:
         padded[:, :k] = dp
         plan = VariationPlan(
             part.t, part.h, part.y, part.edges, part.fresh, loads, of_loads, step, row,
-            self.given, padded, changes, errors, kept,
+            np.append(self.given, part.modes), padded, changes, errors, kept,
         )  # fmt: skip
         status, failed = self._variation.run(plan)
         if status < 0:
@@ -198,8 +247,6 @@ def require_differentiable(problem: Problem, method: str) -> None:
         reason = f'form="{d.form}", whose state contains momenta: build with form="auto"'
     elif method in IMPLICIT:
         reason = f'method="{method}": use an explicit method, such as "dopri5" or "dop853"'
-    elif functions.module.CONTACTS:
-        reason = f"contacts ({', '.join(functions.module.CONTACTS)})"
     elif problem.loop is not None:
         reason = "control=True: give the controls as inputs, or as laws of inputs"
     elif inputs.held:
@@ -211,3 +258,4 @@ def require_differentiable(problem: Problem, method: str) -> None:
         reason = "an r that is code of the state: give a law of the input, kg.Input(..., law=...)"
     if reason:
         raise SolveError(f"sensitivities and gradients of motions are not available with {reason}")
+    require_known_friction(d)

@@ -16,7 +16,7 @@ from kanegen.program.catalogue import ATTRIBUTES
 from kanegen.solve.gradients.accuracy import largest_error
 from kanegen.solve.gradients.code import Forward, VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
-from kanegen.solve.gradients.events import event_derivative
+from kanegen.solve.gradients.events import instant_derivative
 from kanegen.solve.gradients.tape import Tape
 from kanegen.solve.solution.records import Dense
 from kanegen.solve.values import key_name, unknown
@@ -46,10 +46,10 @@ def propagate(
     for k, part in enumerate(tape.parts):
         parts.append(code.forward(part, start, dr, dp, dense))
         start = parts[-1].states[-1]
-        for event in tape.events[k] if k < len(tape.events) else ():
-            derivative = event_derivative(code, event, part)
-            if event.kind == "user":
-                times.append(derivative.time(start, dr, dp))
+        if k < len(tape.events):
+            derivative = instant_derivative(code, tape.events[k], part, tape.parts[k + 1])
+            before = np.concatenate([start, dr, dp])
+            times += [of_event @ before for of_event in derivative.event_times]
             start = derivative.after(start, dr, dp)
     return Propagated(tuple(parts), tuple(times))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError, brief
-from kanegen.program.catalogue import RESIDUAL_CHANGES, SWITCH_CHANGES
+from kanegen.program.catalogue import SWITCH_CHANGES
 from kanegen.run_options import RunOptions
 from kanegen.solve.consistent import RunStart
 from kanegen.solve.gradients.accuracy import allowed_error, error_of_random_directions
@@ -19,52 +19,49 @@ from kanegen.solve.gradients.code import VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, read_directions
 from kanegen.solve.gradients.forward import Sensitivities
 from kanegen.solve.gradients.objective import Objective
+from kanegen.solve.gradients.phases import RunModes
 from kanegen.solve.gradients.starts import start_changes
 from kanegen.solve.gradients.tape import Tape, read_tape
 from kanegen.solve.run.problem import Problem
-from kanegen.solve.solution import Dense, EventRecord, Outcome, Solution
+from kanegen.solve.solution import Dense, Outcome, Solution
 
 
-def tape_of(problem: Problem, steps: Dense, solution: Solution, rtol: Any) -> Tape:
-    """The steps of a run from its dense output ``steps``, without a jump at the end.
-
-    Raises `SolveError` for events with impulses and for those that close or open latches.
-    """
-    events = solution.events
+def tape_of(code: VariationCode, steps: Dense, solution: Solution, rtol: Any) -> Tape:
+    """The steps of a run from its dense output ``steps``, without a jump at the end."""
+    problem = code.problem
     end = float(solution.last[0])
     span = float(steps.t_old[0]) if steps.t_old.size else end, end
     instants = problem.inputs.changes.instants(span, rtol)
     own = problem.functions.module.switching_times(problem.functions.prepared, *span)
     known = np.concatenate([np.ravel(own), np.ravel(instants if instants is not None else [])])
     last = end, np.concatenate(solution.last[1:])
-    for event in events:
-        _require_differentiable_event(event)
-    return read_tape(steps, last, events, known)
-
-
-def _require_differentiable_event(event: EventRecord) -> None:
-    if not np.array_equal(event.u_before, event.u_after):
-        raise SolveError(
-            f"sensitivities are not available beyond the event {event.name!r} at t = {event.t!r} s, at which speeds "
-            "jump"
-        )
+    return read_tape(steps, last, solution.events, known, RunModes(code, solution))
 
 
 @dataclass(frozen=True, eq=False)
 class SensitivityRun:
-    """Sensitivities that are computed after a run; ``changes`` (n_y, k): those of its start along the directions."""
+    """Sensitivities that are computed after a run.
+
+    ``held``: names of the start values that do not move. ``changes`` (n_y, k): those of its start along the directions,
+    or None: contacts that are closed there complete it.
+    """
 
     code: VariationCode
     directions: tuple[Direction, ...]
-    changes: Array
+    start: RunStart
+    held: Collection[str]
+    changes: Array | None
     rtol: Any
     stops: None = None
 
     def result(self, solution: Solution) -> tuple[Sensitivities, float]:
         """The sensitivities of a run, and the error of its steps. Raises `SolveError` where they do not exist."""
-        tape = tape_of(self.code.problem, dense_of(solution), solution, self.rtol)
+        tape = tape_of(self.code, dense_of(solution), solution, self.rtol)
         require_fixed_jumps(self.code, tape, self.directions)
-        sensitivities = Sensitivities(self.code, tape, self.directions, self.changes, solution)
+        changes = self.changes
+        if changes is None:
+            changes = changes_of_start(self.code, self.start, self.held, self.directions, tape.parts[0].modes)
+        sensitivities = Sensitivities(self.code, tape, self.directions, changes, solution)
         return sensitivities, sensitivities.error
 
 
@@ -78,7 +75,9 @@ def sensitivity_run(problem: Problem, start: RunStart, held: Collection[str], op
     directions = read_directions(problem.functions.description, options["sensitivities"], "sensitivities")
     code = VariationCode(problem, options["method"])
     require_constant(problem, directions)
-    return SensitivityRun(code, directions, changes_of_start(code, start, held, directions), options["rtol"])
+    known = not code.functions.description.contacts.rows
+    changes = changes_of_start(code, start, held, directions) if known else None
+    return SensitivityRun(code, directions, start, held, changes, options["rtol"])
 
 
 _BESIDE: Final = 1e-9
@@ -113,14 +112,14 @@ class GradientRun:
 
     def result(self, solution: Solution) -> tuple[tuple[float, dict[str, float]] | None, float]:
         """The value and the gradient by name, or None if the steps are too long for them; and the steps' error."""
-        tape = tape_of(self.code.problem, dense_of(solution), solution, self.rtol)
+        tape = tape_of(self.code, dense_of(solution), solution, self.rtol)
         require_fixed_jumps(self.code, tape, self.directions)
         error = error_of_random_directions(self.code, tape)
         if not error <= allowed_error(self.rtol):
             return None, error
         is_terminal = solution.status is Outcome.TERMINAL_EVENT
         value, *parts = pull_back(ObjectiveCode(self.code, self.objective), tape, is_terminal)
-        start = changes_of_start(self.code, self.start, self.held, self.directions)
+        start = changes_of_start(self.code, self.start, self.held, self.directions, tape.parts[0].modes)
         return (value, gradient_by_name(self.directions, start, *parts)), error
 
 
@@ -160,7 +159,8 @@ def require_fixed_jumps(code: VariationCode, tape: Tape, directions: tuple[Direc
     for part in tape.parts:
         for i in np.flatnonzero(part.fresh).tolist():
             t, y = float(part.t[i]), part.y[i]
-            before, after = (code.rate(t + sign * _BESIDE * max(1.0, abs(t)), y) for sign in (-1.0, 1.0))
+            sides = (t + sign * _BESIDE * max(1.0, abs(t)) for sign in (-1.0, 1.0))
+            before, after = (code.rate(side, y, part.modes) for side in sides)
             if not (np.abs(after - before) > _JUMP * np.maximum(np.abs(before), np.abs(after))).any():
                 continue
             for direction in varied:
@@ -199,13 +199,17 @@ def require_constant(problem: Problem, directions: tuple[Direction, ...]) -> Non
 
 
 def changes_of_start(
-    code: VariationCode, start: RunStart, held: Collection[str], directions: tuple[Direction, ...]
+    code: VariationCode,
+    start: RunStart,
+    held: Collection[str],
+    directions: tuple[Direction, ...],
+    modes: Array | None = None,
 ) -> Any:
-    """The changes (n_y, k) of the start along the directions."""
+    """The changes (n_y, k) of the start along the directions; ``modes``: of the contacts there, None: all are open."""
     y = np.concatenate([np.asarray(x, dtype=np.float64) for x in (start.q, start.u, start.s)])
-    at = code.at(start.t, y)
+    at, numbers = code.at(start.t, y), np.zeros(code.modes.size) if modes is None else modes
 
     def residual_changes(dy: Any, dr: Any, dp: Any) -> Any:
-        return code.change(RESIDUAL_CHANGES, at, dy, dr, dp)
+        return code.residual_changes(at, numbers, dy, dr, dp)
 
-    return start_changes(code.functions, at, directions, held, residual_changes)
+    return start_changes(code.functions, directions, held, residual_changes, code.n_position_rows(numbers))

@@ -21,7 +21,6 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
-from kanegen.program.catalogue import RESIDUAL_CHANGES
 from kanegen.run_options import RunOptions
 from kanegen.solve.consistent import RunStart, make_consistent
 from kanegen.solve.gradients.code import VariationCode
@@ -228,7 +227,7 @@ class Shooting:
     def _tape(self, solution: Solution) -> Tape:
         steps = solution.dense
         assert steps is not None
-        return tape_of(self._problem, steps, solution, self.setting.options["rtol"])
+        return tape_of(self.code, steps, solution, self.setting.options["rtol"])
 
     def _pieces(self, k: int, nodes: Nodes) -> list[_Piece]:
         """The motion over a segment; to the section in the last one."""
@@ -263,10 +262,11 @@ class Shooting:
 
     def manifold(self, t: float, y: Array) -> Manifold:
         """The constraints at a state."""
-        if not self.solver.description.constraints.levels:
+        at, code, modes = self.code.at(t, y), self.code, self.code.modes_at(t, y)
+        rows = [code.residual_changes(at, modes, row) for row in np.diag(self.setting.scale)]
+        if not rows[0].size:
             return Manifold(np.eye(self.n_y), np.zeros((self.n_y, 0)), np.zeros(self.n_y))
-        at, code = self.code.at(t, y), self.code
-        C = np.column_stack([code.change(RESIDUAL_CHANGES, at, row) for row in np.diag(self.setting.scale)])
+        C = np.column_stack(rows)
         sizes = np.linalg.norm(C, axis=1)
         sizes = np.where(sizes > 0.0, sizes, 1.0)
         _, values, V = np.linalg.svd(C / sizes[:, None])
@@ -274,9 +274,13 @@ class Shooting:
         shift: Array = np.zeros(self.n_y)
         if self.varied is not None:
             dr, dp = self._varied_columns((self.varied.direction,))
-            c = code.change(RESIDUAL_CHANGES, at, np.zeros(self.n_y), dr[:, 0], dp[:, 0])
+            c = code.residual_changes(at, modes, np.zeros(self.n_y), dr[:, 0], dp[:, 0])
             shift = np.asarray(-np.linalg.lstsq(C / sizes[:, None], c / sizes, rcond=_DEPENDENT)[0], dtype=np.float64)
         return Manifold(V[rank:].T, V[:rank].T, shift)
+
+    def _rate(self, t: float, y: Array) -> Array:
+        """y' of the motion that begins at a state, (n_y,)."""
+        return self.code.rate(t, y, self.code.modes_at(t, y))
 
     def _varied_columns(self, directions: Sequence[Direction]) -> tuple[Array, Array]:
         d = self.solver.description
@@ -288,14 +292,14 @@ class Shooting:
         """The motion over a segment with its derivatives."""
         scale, t0 = self.setting.scale, self.setting.t0 + nodes.period * k / self.setting.segments
         n = manifold.tangent.shape[1]
-        rate = self.code.rate(t0, nodes.y[k]) / scale
+        rate = self._rate(t0, nodes.y[k]) / scale
         start = np.column_stack([manifold.tangent, rate, manifold.shift]) * scale[:, None]
         directions = [Direction("", Kind.START, 0)] * (n + 2)
         if self.varied is not None:
             directions[-1] = self.varied.direction
         for piece in self._pieces(k, nodes):
             t, end, start, of_time = piece.passed(self.code, directions, start)
-            rate = self.code.rate(t, end)
+            rate = self._rate(t, end)
             start = start + np.outer(rate, of_time)
         start = start / scale[:, None]
         return Segment(end / scale, rate / scale, t - t0, start[:, :n], start[:, n], start[:, -1])
@@ -306,7 +310,7 @@ class Shooting:
         times = [setting.t0 + nodes.period * k / m for k in range(m)]
         manifolds = tuple(self.manifold(t, y) for t, y in zip(times, nodes.y, strict=True))
         segments = tuple(self.segment(k, nodes, manifolds[k]) for k in range(m))
-        flow = self.code.rate(setting.t0, nodes.y[0]) / setting.scale
+        flow = self._rate(setting.t0, nodes.y[0]) / setting.scale
         rows, residual, kept, transitions = [], [], [self._start_rows(flow)], []
         for k, (segment, manifold) in enumerate(zip(segments, manifolds, strict=True)):
             after = (k + 1) % m

@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.backends.points import Point
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
 from kanegen.solve.functions import CompiledFunctions
@@ -26,21 +25,24 @@ _ROUNDING: Final = 1e-12
 
 def start_changes(
     functions: CompiledFunctions,
-    at: Point,
     directions: Sequence[Direction],
     held: Collection[str],
     residual_changes: Callable[[Array, Array, Array], Array],
+    n_p: int,
 ) -> Array:
     """The changes (n_y, k) of the start along the directions.
 
     The start values that are ``held`` by name, and those that vary, do not move with other directions; the remaining
-    coordinates and speeds move as little as the constraints demand. ``residual_changes(dy, dr, dp)``: the changes
-    (n_c,) of the residuals of the constraints. Raises `SolveError` for a start value that others determine.
+    coordinates and speeds move as little as the constraints and the closed contacts demand. ``residual_changes(dy, dr,
+    dp)``: the changes (n_c,) of their residuals, the first ``n_p`` of which are of positions. Raises `SolveError` for a
+    start value that others determine.
     """
     d = functions.description
     state = (*d.coordinates, *d.speeds, *d.states)
-    changes = unit_columns(directions, Kind.START, len(state))
-    if not d.constraints.levels:
+    changes, unit = unit_columns(directions, Kind.START, len(state)), np.eye(len(state))
+    zeros = np.zeros(len(d.inputs)), np.zeros(len(d.parameters))
+    n_c = 0 if not (d.constraints.levels or d.contacts.rows) else residual_changes(unit[0], *zeros).size
+    if not n_c:
         return changes
     of_r, of_p = (
         unit_columns(directions, kind, n)
@@ -49,17 +51,15 @@ def start_changes(
     varied = {direction.name for direction in directions if direction.kind is Kind.START}
     n_moving = len(d.coordinates) + len(d.speeds)
     free = [k for k, name in enumerate(state[:n_moving]) if name not in varied and name not in held]
-    unit = np.eye(len(state))
-    zeros = np.zeros(len(d.inputs)), np.zeros(len(d.parameters))
     columns = [residual_changes(unit[k], *zeros) for k in free]
-    jacobian = np.column_stack(columns) if columns else np.zeros((len(d.constraints.levels), 0))
-    solve = _least(jacobian, free, d)
+    jacobian = np.column_stack(columns) if columns else np.zeros((n_c, 0))
+    solve = _least(jacobian, free, len(d.coordinates), n_p)
     for k, direction in enumerate(directions):
         left = residual_changes(changes[:, k], of_r[:, k], of_p[:, k])
         if not left.any():
             continue
         moved = -solve @ left
-        if not _satisfied(jacobian, left, moved, len(d.constraints.positions)):
+        if not _satisfied(jacobian, left, moved, n_p):
             raise SolveError(_determined(d, direction, varied, held))
         changes[free, k] = moved
     return changes
@@ -82,13 +82,12 @@ def _satisfied(jacobian: Array, left: Array, moved: Array, n_p: int) -> bool:
     return True
 
 
-def _least(jacobian: Array, free: Sequence[int], d: Description) -> Array:
+def _least(jacobian: Array, free: Sequence[int], n_q: int, n_p: int) -> Array:
     """The matrix of the least changes of the free coordinates, then of the free speeds, for given residuals.
 
     The speeds do not move the positions, so that both levels are solved one after the other.
     """
-    n_p = len(d.constraints.positions)
-    n_q = sum(k < len(d.coordinates) for k in free)
+    n_q = sum(k < n_q for k in free)
     inverse = np.zeros(jacobian.T.shape)
     of_q, of_u = _inverse(jacobian[:n_p, :n_q]), _inverse(jacobian[n_p:, n_q:])
     inverse[:n_q, :n_p] = of_q

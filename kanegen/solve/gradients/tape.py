@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from types import MappingProxyType
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ class Part:
     ``fresh`` (m,): 1 for steps that do not begin with the derivative at the end of the last one. ``edges`` (m, 2):
     fractions of a step by which derivatives at its start and its end are taken inside, where a law has a kink.
     ``t_end``: the time at the end. ``clearance``: seconds beside a kink at which values are those of one side.
+    ``modes``: those of the contacts, as numbers (:mod:`kanegen.solve.gradients.modes`), and by name.
     """
 
     t: Array
@@ -35,6 +37,8 @@ class Part:
     edges: Array
     t_end: float
     clearance: float
+    modes: Array
+    named_modes: Mapping[str, str]
 
     @property
     def direction(self) -> float:
@@ -45,6 +49,14 @@ class Part:
     def end(self) -> tuple[float, Array]:
         """The time and the state (n,) at the end."""
         return self.t_end, self.y[-1]
+
+
+class PhaseModes(Protocol):
+    """Gives parts the modes of the contacts."""
+
+    def given(self, part: Part, last: Part | None, events: Sequence[EventRecord]) -> Part:
+        """The part with its modes; ``last``: the part before the ``events`` at its start."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +73,13 @@ class Tape:
         return float(first.t[0]) if first.t.size else last, last
 
 
-def read_tape(steps: Dense, last: tuple[float, Array], events: Sequence[EventRecord], instants: Array) -> Tape:
+def read_tape(
+    steps: Dense, last: tuple[float, Array], events: Sequence[EventRecord], instants: Array, modes: PhaseModes
+) -> Tape:
     """The tape of a run from its dense output.
 
     ``last``: the time and the state at the end. ``events``: those at which a new part begins. ``instants``: times at
-    which the right-hand side can jump.
+    which the right-hand side can jump. ``modes``: gives the modes of the contacts in an interval.
     """
     groups: dict[float, list[EventRecord]] = {}
     for event in events:
@@ -75,11 +89,12 @@ def read_tape(steps: Dense, last: tuple[float, Array], events: Sequence[EventRec
     cuts = np.searchsorted(sign * steps.t_old, sign * times, side="left").tolist()
     states = np.ascontiguousarray(steps.coefficients[:, 0, :])
     n_steps = int(np.count_nonzero(steps.t_old != last[0]))  # a jump at the end has dense output, but no step
-    parts, bounded = [], list(groups.values())
+    parts, bounded = list[Part](), list(groups.values())
     for k, (first, end) in enumerate(zip([0, *cuts], [*cuts, n_steps], strict=True)):
         final = last if k == len(cuts) else (float(times[k]), _before(bounded[k][0]))
         kinks = tuple(0 < i <= len(bounded) and _is_kink(bounded[i - 1]) for i in (k, k + 1))
-        parts.append(_part(steps, states, (first, end), final, instants, kinks))
+        part = _part(steps, states, (first, end), final, instants, kinks)
+        parts.append(modes.given(part, parts[-1] if parts else None, bounded[k - 1] if k else ()))
     return Tape(tuple(parts), tuple(map(tuple, bounded)))
 
 
@@ -108,4 +123,5 @@ def _part(
     for column, row in enumerate((0, -1)):
         if kinks[column] and t.size:
             edges[row, column] = min(clearance / abs(h[row]), _LARGEST_MOVE)
-    return Part(t, h, np.vstack([states[own], final[1]]), fresh, edges, final[0], clearance)
+    states = np.vstack([states[own], final[1]])
+    return Part(t, h, states, fresh, edges, final[0], clearance, np.empty(0), MappingProxyType({}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from itertools import count
+
 from typing import Any, Unpack
 
 import numpy as np
@@ -98,13 +98,14 @@ def _differentiated(
     derivatives: SensitivityRun | GradientRun,
 ) -> tuple[RunFields, Solution, Any]:
     """Integrate with steps that are short enough for derivatives, and compute these."""
-    for attempt in count():
+    errors, rtol = list[float](), options["rtol"]
+    while True:
         fields, solution = _integrated(problem, start, t1, options, events, derivatives.stops)
         result, error = derivatives.result(solution)
-        if error <= allowed_error(options["rtol"]):
-            break
-        options = with_shorter_steps(options, solution.statistics.largest_step, error, attempt)
-    return fields, solution, result
+        if error <= allowed_error(rtol):
+            return fields, solution, result
+        errors.append(error)
+        options = with_shorter_steps(options, solution.statistics.largest_step, errors, rtol)
 
 
 def _instants(problem: Problem, t0: float, t1: float, rtol: Any, stops: Array | None) -> Array | None:

@@ -1,0 +1,196 @@
+"""The modes of contacts during a motion and at its jumps, as the numbers that programs of variations read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.backends.points import Point
+from kanegen.codegen.description import Description
+from kanegen.codes import ContactLaw, Mode
+from kanegen.errors import SolveError
+from kanegen.program.catalogue import ROW_MODES
+from kanegen.program.records import ContactEntry
+from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.solution import EventRecord
+
+_HOLDS, _SLIPS, _ALONG, _REBOUNDS, _KEEPS = range(len(ROW_MODES))
+
+_CLOSED: Final = frozenset({Mode.CLOSED.label, Mode.STICK.label, Mode.SLIP.label})
+
+_AT_REST: Final = 1e-9
+"""Speeds and impulses below this fraction of the largest one of their kind at a jump are zero."""
+
+_LIMIT: Final = 1e-8
+"""An impulse of friction this close to its limit, relative to it, may stick as well as slip."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The contact rows at a state: ``value`` and ``rate`` (n_rows,), coefficients ``mu`` of contacts (n_contacts,)."""
+
+    value: Array
+    rate: Array
+    mu: Array
+
+
+class ContactModes:
+    """Turns the modes of the contacts of a model into numbers. Raises `SolveError` for modes without derivatives."""
+
+    def __init__(self, functions: CompiledFunctions) -> None:
+        self._functions, self._d = functions, functions.description
+        self.table = self._d.contacts.table
+        self._n = len(self._d.contacts.rows)
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return self._n * len(ROW_MODES) + len(self._d.impulses)
+
+    def rows(self, at: Point) -> Rows:
+        """The contact rows at a state."""
+        n, m = self._n, len(self.table)
+        of_gaps = at.evaluate(self._functions.get("gaps").value)
+        return Rows(of_gaps[:n], of_gaps[n : 2 * n], of_gaps[3 * n + 2 * m : 3 * n + 3 * m])
+
+    def of_phase(self, modes: Mapping[str, str], at: Point) -> Array:
+        """The numbers of the modes of an interval, with the directions of slip at a state inside."""
+        numbers = np.zeros((self._n, len(ROW_MODES)))
+        if not self._n:
+            return self._flat(numbers)
+        rows = self.rows(at)
+        for contact in self.table:
+            mode = modes[contact.name]
+            normal, tangents = contact.normal, tangents_of(contact)
+            if normal >= 0:
+                numbers[normal, _ALONG] = 1.0
+                known = contact.law == ContactLaw.COMPLIANT.label
+                closed = mode in _CLOSED or contact.law == ContactLaw.BILATERAL.label
+                numbers[normal, _SLIPS if known else _HOLDS] = float(closed)
+            numbers[tangents, _HOLDS] = float(mode == Mode.STICK.label)
+            numbers[tangents, _SLIPS] = float(mode == Mode.SLIP.label)
+            numbers[tangents, _ALONG] = direction_of(rows.rate[tangents])
+        return self._flat(numbers)
+
+    def turned(self, numbers: Array, at: Point) -> Array:
+        """The numbers of an interval with the directions of slip in a plane at a state."""
+        changed, rates = numbers.copy(), self.rows(at).rate
+        of_rows = changed[: self._n * len(ROW_MODES)].reshape(self._n, len(ROW_MODES))
+        for contact in self.table:
+            if contact.directions > 1:
+                of_rows[tangents_of(contact), _ALONG] = direction_of(rates[tangents_of(contact)])
+        return changed
+
+    def of_jump(self, events: Sequence[EventRecord], modes: Mapping[str, str], before: Point, after: Point) -> Array:
+        """The numbers of an impact or impulse, for the modes before it and the speeds on both sides.
+
+        Raises `SolveError` if friction is at its limit.
+        """
+        impulses = events[0].impulse
+        numbers, acting = np.zeros((self._n, len(ROW_MODES))), np.zeros(len(self._d.impulses))
+        for event in self._d.events:
+            if event.impulse is not None and event.name in [e.name for e in events if e.kind == "user"]:
+                acting[self._d.impulses.index(event.impulse)] = 1.0
+        if self._n:
+            rates = self.rows(before), self.rows(after)
+            for m, contact in enumerate(self.table):
+                if contact.normal >= 0:
+                    self._strike(contact, modes[contact.name], rates, impulses, numbers)
+                if contact.normal >= 0 and numbers[contact.normal, _HOLDS] and contact.directions:
+                    self._rub(contact, events[0].t, rates[1].mu[m], rates[1].rate, impulses, numbers)
+        return np.append(numbers.ravel(), acting)
+
+    @staticmethod
+    def _strike(contact: ContactEntry, mode: str, sides: tuple[Rows, Rows], impulses: Array, numbers: Array) -> None:
+        """Fill in the numbers of the normal row."""
+        row, (before, after) = contact.normal, (side.rate[contact.normal] for side in sides)
+        closed = mode in _CLOSED
+        struck = abs(impulses[row]) > _AT_REST * np.abs(impulses).max(initial=0.0)
+        stays = closed and abs(after) <= _AT_REST * np.abs(sides[0].rate).max(initial=0.0) + abs(before)
+        kinds = {ContactLaw.RESTITUTION.label: struck or stays, ContactLaw.STABILIZED.label: closed}
+        kinds |= {ContactLaw.BILATERAL.label: True, ContactLaw.LATCH.label: closed or struck}
+        numbers[row, _ALONG] = -1.0 if impulses[row] < 0.0 and contact.law == ContactLaw.BILATERAL.label else 1.0
+        numbers[row, _HOLDS] = float(kinds.get(contact.law, False))
+        numbers[row, _REBOUNDS] = float(contact.law == ContactLaw.RESTITUTION.label and not closed and before < 0.0)
+        numbers[row, _KEEPS] = float(contact.law == ContactLaw.STABILIZED.label)
+
+    @staticmethod
+    def _rub(contact: ContactEntry, t: float, mu: float, rates: Array, impulses: Array, numbers: Array) -> None:
+        """Fill in the numbers of the rows of friction."""
+        tangents = tangents_of(contact)
+        speed, force = np.linalg.norm(rates[tangents]), np.linalg.norm(impulses[tangents])
+        limit = mu * abs(impulses[contact.normal])
+        sticks = speed <= _AT_REST * np.abs(rates).max(initial=0.0) or force < (1.0 - _LIMIT) * limit
+        if sticks and force > (1.0 - _LIMIT) * limit and limit > 0.0:
+            raise SolveError(
+                f"the motion has no derivative beyond the impact of contact {contact.name!r} at t = {t!r} s: its "
+                "friction is at its limit there, so that it sticks on one side and slips on the other"
+            )
+        numbers[tangents, _HOLDS], numbers[tangents, _SLIPS] = float(sticks), float(not sticks)
+        numbers[tangents, _ALONG] = direction_of(rates[tangents])
+
+    def without_rebound(self, numbers: Array) -> Array:
+        """The numbers of a jump in which no contact rebounds."""
+        changed = numbers.copy()
+        changed[_REBOUNDS : self._n * len(ROW_MODES) : len(ROW_MODES)] = 0.0
+        return changed
+
+    def signs(self, numbers: Array, forces: Array) -> Array:
+        """The numbers with the signs of the normal forces (n_contacts,) of two-sided contacts with friction."""
+        changed = numbers.copy()
+        of_rows = changed[: self._n * len(ROW_MODES)].reshape(self._n, len(ROW_MODES))
+        for contact, force in zip(self.table, forces, strict=True):
+            if contact.law == ContactLaw.BILATERAL.label:
+                of_rows[contact.normal, _ALONG] = -1.0 if force < 0.0 else 1.0
+        return changed
+
+    @property
+    def has_two_sided(self) -> bool:
+        """Whether there is friction whose normal force can have both signs."""
+        return any(contact.law == ContactLaw.BILATERAL.label and contact.directions for contact in self.table)
+
+    def held_rows(self, numbers: Array) -> tuple[list[int], list[int]]:
+        """The rows whose gap, and those whose rate, stays zero in the modes of an interval."""
+        holds = numbers[: self._n * len(ROW_MODES)].reshape(self._n, len(ROW_MODES))[:, _HOLDS] != 0.0
+        gaps = [c.normal for c in self.table if c.normal >= 0 and holds[c.normal] and _keeps_gap(c)]
+        return gaps, np.flatnonzero(holds).tolist()
+
+    def _flat(self, numbers: Array) -> Array:
+        return np.append(numbers.ravel(), np.zeros(len(self._d.impulses)))
+
+
+def tangents_of(contact: ContactEntry) -> list[int]:
+    """The rows of the directions of slip of a contact."""
+    return list(range(contact.tangent, contact.tangent + contact.directions)) if contact.directions else []
+
+
+def direction_of(rates: Array) -> Array:
+    """The unit vector of a slip velocity; of one at rest the first direction."""
+    size = np.linalg.norm(rates)
+    return rates / size if size > 0.0 else np.eye(len(rates))[0] if len(rates) else rates
+
+
+def _keeps_gap(contact: ContactEntry) -> bool:
+    return contact.level == 2 and contact.law != ContactLaw.LATCH.label
+
+
+def require_known_friction(d: Description) -> None:
+    """Raise `SolveError` for friction whose modes depend on more than the state."""
+    for contact in d.contacts.table:
+        if contact.creeps:
+            raise SolveError(
+                f"sensitivities and gradients of motions are not available with the creep velocity of contact "
+                f"{contact.name!r}: build the model without creep"
+            )
+
+
+def modes_after(modes: Mapping[str, str], events: Collection[EventRecord]) -> dict[str, str]:
+    """The modes after events at the end of a run, of contacts without friction."""
+    labels = {"opens": Mode.OPEN, "removed": Mode.OPEN, "penetrates": Mode.PENETRATED, "sticks": Mode.STICK}
+    labels |= {"closes": Mode.CLOSED, "imposed": Mode.CLOSED, "slips": Mode.SLIP}
+    changed = {event.name: labels[event.kind].label for event in events if event.kind in labels}
+    return {name: changed.get(name, mode) for name, mode in modes.items()}
