@@ -44,13 +44,14 @@ margin the largest friction force less the friction force."""
 JUMP_CHANGES: Final = "jump_changes"
 """The speeds after an impact or an impulse and the impulses of the contact rows; then the changes of these speeds."""
 
-ROW_MODES: Final = ("holds", "slips", "along", "rebounds", "keeps")
+ROW_MODES: Final = ("holds", "slips", "along", "rebounds", "keeps", "softness")
 """The numbers that give the mode of a contact row to a program of variations.
 
 ``holds``: 1 if the row has its target, and in an impact the speed that follows; ``slips``: 1 if it exerts the slip
 force, or the force of a compliant law. ``along``: the component of the unit vector of slip; of a normal row the sign of
 its force. ``rebounds`` and ``keeps``: 1 if the speed after an impact is that before times minus the restitution, or
-that before itself.
+that before itself. ``softness``: by which a row that holds yields to its multiplier, 0 unless contacts depend on each
+other.
 """
 
 SWITCH_CHANGES: Final = "switch_changes"

@@ -153,8 +153,8 @@ class ModeEquations:
 
     def _chosen(self, row: int, held: Node, otherwise: Node) -> Node:
         """``held`` where the row holds, else the multiplier and ``otherwise``."""
-        holds = self.numbers.of(row, "holds")
-        return holds * held + (self._graph.one - holds) * self._system.multipliers[row] + otherwise
+        holds, softness = (self.numbers.of(row, name) for name in ("holds", "softness"))
+        return holds * held + (self._graph.one - holds + softness) * self._system.multipliers[row] + otherwise
 
     def _normal(self, m: int) -> Node:
         row, load = self.contacts[m].first_row, self._graph.zero

@@ -97,15 +97,15 @@ class _Instant:
         f_before, f_after = self._rates
         observed = tuple(map(self._observed, (e for e in self._events if e.kind == "user")))
         states, along = np.eye(n_y, n), f_before
+        jumps = any(event.jumps for event in self._events)
+        times = self._common_time() if jumps else None
         for transition in _transitions(self._events):
             states, along = self._through(transition, states, along)
         jump = along - f_after
-        if (np.abs(jump) <= _CONTINUOUS * (np.abs(along) + np.abs(f_after))).all():
-            times = observed[0] if observed else np.zeros(n)
-        else:
-            times = self._common_time()
-            states = states + np.outer(jump, times)
-        return InstantDerivative(times, states, observed)
+        if times is None and (np.abs(jump) <= _CONTINUOUS * (np.abs(along) + np.abs(f_after))).all():
+            return InstantDerivative(observed[0] if observed else np.zeros(n), states, observed)
+        times = self._common_time() if times is None else times
+        return InstantDerivative(times, states + np.outer(jump, times), observed)
 
     def _require_known_changes(self) -> None:
         """Raise `SolveError` for changes that are the limit of infinitely many, or begin without a direction."""
@@ -289,8 +289,9 @@ class _Instant:
             modes = code.modes.without_rebound(modes)
         if not self._reproduces(events[0], before, modes):
             raise SolveError(
-                f"the derivative of the motion is not available beyond t = {self._t!r} s: the impacts of "
-                f"{', '.join(sorted({repr(e.name) for e in events}))} follow each other there at one instant"
+                f"the derivative of the motion is not available beyond t = {self._t!r} s: at the impact of "
+                f"{', '.join(sorted({repr(e.name) for e in events}))} impulses are not unique, because contacts depend "
+                "on each other, or several impacts follow each other at one instant"
             )
         for k, direction in enumerate(np.eye(sum(self._n))):
             dy, dr, dp = np.split(direction, [n_y, n_y + n_r])

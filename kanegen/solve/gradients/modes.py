@@ -18,7 +18,7 @@ from kanegen.program.records import ContactEntry
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.solution import EventRecord
 
-_HOLDS, _SLIPS, _ALONG, _REBOUNDS, _KEEPS = range(len(ROW_MODES))
+_HOLDS, _SLIPS, _ALONG, _REBOUNDS, _KEEPS, _SOFTNESS = range(len(ROW_MODES))
 
 _CLOSED: Final = frozenset({Mode.CLOSED.label, Mode.STICK.label, Mode.SLIP.label})
 
@@ -27,6 +27,15 @@ _AT_REST: Final = 1e-9
 
 _LIMIT: Final = 1e-8
 """An impulse of friction this close to its limit, relative to it, may stick as well as slip."""
+
+
+_DEPENDENT: Final = 1e-9
+"""Rows whose responses have a smaller relative eigenvalue depend on each other (kg_modes.h)."""
+
+_SOFTNESS_OF_DEPENDENT: Final = 1e-10
+"""The softness of such rows, relative to their own response. As it tends to zero, the multipliers tend to those of
+least norm in the units of the rows, which runs take. It changes accelerations by this fraction of their terms, while the
+multipliers have an error of rounding divided by it, which has no effect on accelerations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +70,7 @@ class ContactModes:
         """The numbers of the modes of an interval, with the directions of slip at a state inside."""
         numbers = np.zeros((self._n, len(ROW_MODES)))
         if not self._n:
-            return self._flat(numbers)
+            return self._flat(numbers, at)
         rows = self.rows(at)
         for contact in self.table:
             mode = modes[contact.name]
@@ -74,7 +83,7 @@ class ContactModes:
             numbers[tangents, _HOLDS] = float(mode == Mode.STICK.label)
             numbers[tangents, _SLIPS] = float(mode == Mode.SLIP.label)
             numbers[tangents, _ALONG] = direction_of(rows.rate[tangents])
-        return self._flat(numbers)
+        return self._flat(numbers, at)
 
     def turned(self, numbers: Array, at: Point) -> Array:
         """The numbers of an interval with the directions of slip in a plane at a state."""
@@ -102,7 +111,7 @@ class ContactModes:
                     self._strike(contact, modes[contact.name], rates, impulses, numbers)
                 if contact.normal >= 0 and numbers[contact.normal, _HOLDS] and contact.directions:
                     self._rub(contact, events[0].t, rates[1].mu[m], rates[1].rate, impulses, numbers)
-        return np.append(numbers.ravel(), acting)
+        return self._flat(numbers, before, acting)
 
     @staticmethod
     def _strike(contact: ContactEntry, mode: str, sides: tuple[Rows, Rows], impulses: Array, numbers: Array) -> None:
@@ -159,8 +168,22 @@ class ContactModes:
         gaps = [c.normal for c in self.table if c.normal >= 0 and holds[c.normal] and _keeps_gap(c)]
         return gaps, np.flatnonzero(holds).tolist()
 
-    def _flat(self, numbers: Array) -> Array:
-        return np.append(numbers.ravel(), np.zeros(len(self._d.impulses)))
+    def _flat(self, numbers: Array, at: Point, acting: Array | None = None) -> Array:
+        """All numbers; ``acting``: those of the impulses of the model. Rows that depend on each other yield."""
+        held = np.flatnonzero(numbers[:, _HOLDS])
+        if held.size > 1:
+            D = self._responses(at)[np.ix_(held, held)]
+            sizes = np.sqrt(D.diagonal())
+            if np.linalg.eigvalsh(D / np.outer(sizes, sizes))[0] < _DEPENDENT:
+                numbers[held, _SOFTNESS] = _SOFTNESS_OF_DEPENDENT * D.diagonal()
+        return np.append(numbers.ravel(), np.zeros(len(self._d.impulses)) if acting is None else acting)
+
+    def _responses(self, at: Point) -> Array:
+        """The accelerations of the rows per multiplier at a state, (n_rows, n_rows)."""
+        n, n_q, n_u = self._n, len(self._d.coordinates), len(self._d.speeds)
+        first = n_q + n_u + n * n_u
+        values = at.evaluate(self._functions.get("contacts").value)
+        return np.asarray(values[first : first + n * n].reshape(n, n))
 
 
 def tangents_of(contact: ContactEntry) -> list[int]:
