@@ -130,6 +130,8 @@ def _require_complete(solution: Solution, record: Record) -> None:
 def _measured(solution: Solution, record: Record) -> tuple[Array, Array]:
     """The computed values (n_t, n) of the columns of a record, and their derivatives (n_t, n, n_z)."""
     sensitivities, outputs = solution.sensitivities, solution.solver.description.outputs
+    if sensitivities.reason is not None:
+        raise SolveError(sensitivities.reason)
     values, changes = [], []
     of_outputs: dict[str, Array] = {}
     for column in record.columns:

@@ -119,6 +119,8 @@ class _Motions:
             solution = self._run(z, self.names)
         except SolveError:
             return np.full(self.shape, np.nan), np.full((*self.shape, self.n_z), np.nan)
+        if solution.sensitivities.reason is not None:
+            raise SolveError(solution.sensitivities.reason)
         return self._states(solution), solution.sensitivities.matrix
 
     @staticmethod

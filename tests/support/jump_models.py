@@ -9,9 +9,9 @@ import numpy as np
 import sympy as sm
 import sympy.physics.mechanics as me
 from numpy.typing import NDArray
+from support.sensitivity_models import differences
 
 import kanegen as kg
-from support.sensitivity_models import differences
 
 Array = NDArray[np.float64]
 TIME = me.dynamicsymbols._t
@@ -63,7 +63,9 @@ def difference_quotients(
         else:
             values[name] += change
         q, u, s = ({x: values[x] for x in part if x in values} for part in (d.coordinates, d.speeds, d.states))
-        return end_state(moved.integrate((0.0, t1), q, u, s0=s or None, rtol=1e-12, atol=1e-13, method="dop853", **options))
+        return end_state(
+            moved.integrate((0.0, t1), q, u, s0=s or None, rtol=1e-12, atol=1e-13, method="dop853", **options)
+        )
 
     columns = []
     for name in names:

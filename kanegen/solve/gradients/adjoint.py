@@ -20,7 +20,7 @@ from kanegen.errors import SolveError
 from kanegen.program.catalogue import ADJOINT, RATES, TERMS, OfExpressions
 from kanegen.solve.gradients.code import VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
-from kanegen.solve.gradients.events import instant_derivative
+from kanegen.solve.gradients.events import InstantDerivative, Missing, instant_derivative, refuse
 from kanegen.solve.gradients.objective import Objective
 from kanegen.solve.gradients.tape import Part, Tape
 
@@ -73,10 +73,13 @@ class _Pulled:
     value: float = 0.0
 
 
-def pull_back(functions: ObjectiveCode, tape: Tape, is_terminal: bool) -> tuple[float, Array, Array, Array]:
+def pull_back(
+    functions: ObjectiveCode, tape: Tape, is_terminal: bool, missing: Missing = refuse
+) -> tuple[float, Array, Array, Array]:
     """The value, and the gradient with respect to the start (n_y,), constant inputs (n_r,) and parameters (n_p,).
 
-    ``is_terminal``: whether the last event ended the run. Raises `SolveError` where the motion has no derivative.
+    ``is_terminal``: whether the last event ended the run. ``missing`` receives the reasons why the motion has no
+    derivative. Raises `SolveError`.
     """
     code, objective = functions.code, functions.objective
     d, (t_end, y_end) = code.functions.description, tape.parts[-1].end
@@ -90,7 +93,8 @@ def pull_back(functions: ObjectiveCode, tape: Tape, is_terminal: bool) -> tuple[
         _pull_part(functions, tape.parts[k], samples.get(k, {}), pulled)
         if k:
             ended = is_terminal and k == len(tape.parts) - 1
-            _pull_events(functions, tape, k - 1, pulled, rate_at_end if ended else 0.0, ended)
+            derivative = instant_derivative(code, tape.events[k - 1], tape.parts[k - 1], tape.parts[k], missing)
+            _pull_events(functions, tape, k - 1, derivative, pulled, rate_at_end if ended else 0.0, ended)
     return pulled.value, pulled.weights, pulled.of_r, pulled.of_p
 
 
@@ -128,13 +132,18 @@ def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Seque
 
 
 def _pull_events(
-    functions: ObjectiveCode, tape: Tape, k: int, pulled: _Pulled, rate_at_end: float, is_last: bool
+    functions: ObjectiveCode,
+    tape: Tape,
+    k: int,
+    derivative: InstantDerivative,
+    pulled: _Pulled,
+    rate_at_end: float,
+    is_last: bool,
 ) -> None:
     """Pull through the events after part ``k``; the rate of the objective with the time of the end is given."""
     code, part = functions.code, tape.parts[k]
     n_y, n_r = code.n_y, len(pulled.of_r)
     events, after = tape.events[k], tape.parts[k + 1]
-    derivative = instant_derivative(code, events, part, after)
     first, last = events[0], events[-1]
     rate = functions.running(first.t, np.concatenate([first.q, first.u_before, first.s_before]), part.modes)
     if not is_last:

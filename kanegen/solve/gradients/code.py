@@ -128,9 +128,9 @@ class VariationCode:
         dp: Array | None = None,
         modes: Array | None = None,
     ) -> Array:
-        """The values of a function of variations at a state, (n,). ``names``: the functions of its program, if there are others.
+        """The values of a function of variations at a state, (n,).
 
-        ``modes``: of the contacts; None: they are open.
+        ``names``: the functions of its program, if there are others. ``modes``: of the contacts; None: they are open.
         """
         d = self.functions.description
         function = self._function(name, names or (name,), np.zeros(len(d.parameters)) if dp is None else dp, modes)

@@ -8,7 +8,7 @@ are those of the model's events and those of the contacts, such as a gap; h is a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -70,21 +70,39 @@ class _Trigger:
     index: int
 
 
+Missing = Callable[[str], None]
+"""Receives the reason why there is no derivative, and raises `SolveError`; or returns, and a one-sided derivative, for
+the order of events in the run, takes its place."""
+
+
+def refuse(reason: str) -> None:
+    """Raise `SolveError`."""
+    raise SolveError(reason)
+
+
 def instant_derivative(
-    code: VariationCode, events: Sequence[EventRecord], before: Part, after: Part
+    code: VariationCode, events: Sequence[EventRecord], before: Part, after: Part, missing: Missing = refuse
 ) -> InstantDerivative:
     """The derivatives at the instant of the events between two parts of the motion.
 
     Raises `SolveError` where they do not exist, with the event and the time.
     """
-    return _Instant(code, events, before, after).derivative()
+    return _Instant(code, events, before, after, missing).derivative()
+
+
+def closing_time(code: VariationCode, events: Sequence[EventRecord], before: Part, after: Part) -> Array:
+    """The derivatives (n,) of the time at which a gap closes, with respect to (y, r, p). Raises `SolveError`."""
+    return _Instant(code, events, before, after, refuse).closing_time()
 
 
 class _Instant:
     """An instant at which events occur, one ``transition`` of the state after the other."""
 
-    def __init__(self, code: VariationCode, events: Sequence[EventRecord], before: Part, after: Part) -> None:
+    def __init__(
+        self, code: VariationCode, events: Sequence[EventRecord], before: Part, after: Part, missing: Missing
+    ) -> None:
         self._code, self._events, self._before, self._after = code, events, before, after
+        self._missing = missing
         d = self._d = code.functions.description
         self._n = code.n_y, len(d.inputs), len(d.parameters)
         self._t, self._y = events[0].t, _state_before(events[0])
@@ -107,22 +125,26 @@ class _Instant:
         times = self._common_time() if times is None else times
         return InstantDerivative(times, states + np.outer(jump, times), observed)
 
+    def closing_time(self) -> Array:
+        """The derivatives of the time at which the gap of the first contact that closes is zero."""
+        event = next(event for event in self._events if event.kind in ("impact", "closes"))
+        return self._times(self._contact_trigger(event, "gap"))
+
     def _require_known_changes(self) -> None:
-        """Raise `SolveError` for changes that are the limit of infinitely many, or begin without a direction."""
-        struck = {event.name for event in self._events if event.kind == "impact"}
+        """Refuse changes that are the limit of infinitely many, or begin without a direction."""
+        accumulated = accumulating(self._events)
         for event in self._events:
-            reason, contact = None, next((x for x in self._d.contacts.table if x.name == event.name), None)
+            contact = next((x for x in self._d.contacts.table if x.name == event.name), None)
+            where = (
+                f"the derivative of the motion is not available beyond the event {event.kind!r} of contact "
+                f"{event.name!r} at t = {self._t!r} s: "
+            )
             if event.kind == "paradox":
-                reason = "in its friction no finite forces exist there (Painleve's paradox)"
+                refuse(f"{where}in its friction no finite forces exist there (Painleve's paradox)")
             elif event.kind == "slips" and contact is not None and contact.directions > 1:
-                reason = "it begins to slip in a plane, in a direction that follows from the accelerations"
-            elif event.kind == "closes" and event.jumps and event.name not in struck:
-                reason = "infinitely many impacts accumulate there"
-            if reason:
-                raise SolveError(
-                    f"the derivative of the motion is not available beyond the event {event.kind!r} of contact "
-                    f"{event.name!r} at t = {self._t!r} s: {reason}"
-                )
+                refuse(f"{where}it begins to slip in a plane, in a direction that follows from the accelerations")
+            elif event is accumulated:
+                self._missing(f"{where}infinitely many impacts accumulate there")
 
     # -- the time -------------------------------------------------------------------------------------------------
 
@@ -139,7 +161,7 @@ class _Instant:
         times = [self._times(trigger) for trigger in triggers]
         for trigger, other in zip(triggers[1:], times[1:], strict=True):
             if not np.abs(other - times[0]).max() <= _SAME * np.abs(times[0]).max():
-                raise SolveError(
+                self._missing(
                     f"the motion has no derivative beyond t = {self._t!r} s, where {triggers[0].label} and "
                     f"{trigger.label} occur at the same instant: their order changes with what varies"
                 )
@@ -195,10 +217,11 @@ class _Instant:
     def _times(self, trigger: _Trigger) -> Array:
         """The derivatives of the time at which a guard is zero. Raises `SolveError` where it only touches zero."""
         if self._is_grazing(trigger):
-            raise SolveError(
+            self._missing(
                 f"the motion has no derivative beyond {trigger.label} at t = {self._t!r} s: its guard touches zero "
                 "there (grazing)"
             )
+            return np.zeros(sum(self._n))
         slopes = np.array([self._change(trigger.function, x)[self._row(trigger)] for x in np.eye(sum(self._n))])
         return np.asarray(-slopes / self._rate_of(trigger))
 
@@ -284,11 +307,11 @@ class _Instant:
         before = code.at(self._t, _state_before(events[0]))
         after = code.at(self._t, _state_after(events[0]))
         own = slice(len(d.coordinates), len(d.coordinates) + len(d.speeds))
-        modes = code.modes.of_jump(events, self._before.named_modes, before, after)
+        modes = code.modes.of_jump(events, self._before.named_modes, (before, after), self._missing)
         if not self._reproduces(events[0], before, modes):
             modes = code.modes.without_rebound(modes)
         if not self._reproduces(events[0], before, modes):
-            raise SolveError(
+            refuse(
                 f"the derivative of the motion is not available beyond t = {self._t!r} s: at the impact of "
                 f"{', '.join(sorted({repr(e.name) for e in events}))} impulses are not unique, because contacts depend "
                 "on each other, or several impacts follow each other at one instant"
@@ -314,7 +337,7 @@ class _Instant:
         at = self._code.at(self._t, _state_before(events[0]))
         resetting = [e for e in events if e.kind == "user" and self._acts(e)]
         if len(resetting) > 1:
-            raise SolveError(
+            refuse(
                 f"the motion has no derivative beyond t = {self._t!r} s, where the events "
                 f"{', '.join(repr(e.name) for e in resetting)} occur at the same instant"
             )
@@ -326,6 +349,12 @@ class _Instant:
             columns.append(self._code.change(EVENT_CHANGES, at, dy, dr, dp)[own])
         jump[n_y - n_s :] = np.array(columns).T
         in_time[n_y - n_s :] = self._code.change(EVENT_CHANGES, at, np.zeros(n_y), dt=1.0)[own]
+
+
+def accumulating(events: Sequence[EventRecord]) -> EventRecord | None:
+    """The record of a contact that closes in place of infinitely many impacts, if there is one."""
+    struck = {event.name for event in events if event.kind == "impact"}
+    return next((x for x in events if x.kind == "closes" and x.jumps and x.name not in struck), None)
 
 
 def _transitions(events: Sequence[EventRecord]) -> list[list[EventRecord]]:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from kanegen.arrays import Array, real_array
+from kanegen.codes import Mode
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ATTRIBUTES
 from kanegen.solve.gradients.accuracy import largest_error
 from kanegen.solve.gradients.code import Forward, VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
-from kanegen.solve.gradients.events import instant_derivative
-from kanegen.solve.gradients.tape import Tape
+from kanegen.solve.gradients.events import accumulating, closing_time, instant_derivative
+from kanegen.solve.gradients.tape import Part, Tape
+from kanegen.solve.solution import EventRecord
 from kanegen.solve.solution.records import Dense
 from kanegen.solve.values import key_name, unknown
 
@@ -27,31 +29,75 @@ class Propagated:
     """The changes of a motion along directions.
 
     ``parts``: those of each part of the tape. ``event_times``: for each event of the model the changes (k,) of its
-    time.
+    time. ``rest_times``: for each accumulation of impacts those of the time of its end. ``missing``: why there are no
+    changes after the last of the parts, or None.
     """
 
     parts: tuple[Forward, ...]
     event_times: tuple[Array, ...]
+    rest_times: tuple[Array, ...]
+    missing: SolveError | None = None
+
+    def whole(self) -> Propagated:
+        """The changes of the whole motion. Raises `SolveError` if they end before it."""
+        if self.missing is not None:
+            raise self.missing
+        return self
 
 
 def propagate(
     code: VariationCode, tape: Tape, directions: Sequence[Direction], start: Array, dense: bool = False
 ) -> Propagated:
-    """The changes of a motion from those of its start, (n_y, k). Raises `SolveError` where they do not exist."""
+    """The changes of a motion from those of its start, (n_y, k), up to where they do not exist."""
     d = code.functions.description
     dr = unit_columns(directions, Kind.INPUT, len(d.inputs))
     dp = unit_columns(directions, Kind.PARAMETER, len(d.parameters))
-    parts: list[Forward] = []
-    times: list[Array] = []
+    parts, times, impacts = list[Forward](), list[Array](), Impacts(code)
     for k, part in enumerate(tape.parts):
         parts.append(code.forward(part, start, dr, dp, dense))
-        start = parts[-1].states[-1]
-        if k < len(tape.events):
-            derivative = instant_derivative(code, tape.events[k], part, tape.parts[k + 1])
-            before = np.concatenate([start, dr, dp])
-            times += [of_event @ before for of_event in derivative.event_times]
-            start = derivative.after(start, dr, dp)
-    return Propagated(tuple(parts), tuple(times))
+        if k == len(tape.events):
+            break
+        before, sides = np.concatenate([parts[-1].states[-1], dr, dp]), (part, tape.parts[k + 1])
+        impacts.note(tape.events[k], sides, before)
+        try:
+            derivative = instant_derivative(code, tape.events[k], *sides)
+        except SolveError as error:
+            return Propagated(tuple(parts), tuple(times), impacts.rest_times, error)
+        times += [of_event @ before for of_event in derivative.event_times]
+        start = derivative.states @ before
+    return Propagated(tuple(parts), tuple(times), impacts.rest_times)
+
+
+class Impacts:
+    """The impacts of each contact so far, with the changes (k,) of their times."""
+
+    def __init__(self, code: VariationCode) -> None:
+        self._code = code
+        self._latest: dict[str, list[tuple[float, Array]]] = {}
+        self.rest_times: tuple[Array, ...] = ()
+
+    def note(self, events: Sequence[EventRecord], sides: tuple[Part, Part], before: Array) -> None:
+        """Note an impact; ``before``: the changes of the state before it, of inputs and of parameters."""
+        event = accumulating(events)
+        first = event or next((x for x in events if x.kind == "impact"), None)
+        if first is None or sides[0].named_modes[first.name] != Mode.OPEN.label:
+            return
+        try:
+            change = closing_time(self._code, [first], *sides) @ before
+        except SolveError:
+            return
+        latest = [*self._latest.get(first.name, ()), (first.t, change)][-3:]
+        self._latest[first.name] = latest
+        if event is not None and len(latest) == 3:
+            self.rest_times = (*self.rest_times, _rest_time(latest))
+
+
+def _rest_time(impacts: Sequence[tuple[float, Array]]) -> Array:
+    """The change of the end of a geometric series of flights, of which the times of three impacts are known."""
+    (t0, d0), (t1, d1), (t2, d2) = impacts
+    before, last, of_before, of_last = t1 - t0, t2 - t1, d1 - d0, d2 - d1
+    left = last**2 / (before - last)  # the sum of the flights that follow
+    return d2 + (2.0 * last * of_last - left * (of_before - of_last)) / (before - last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +112,10 @@ class _Source:
     def propagated(self, dense: bool) -> Propagated:
         return propagate(self.code, self.tape, self.directions, self.start, dense)
 
+    def dense(self) -> Dense:
+        """Dense output of the derivatives, whose steps are taken again."""
+        return dense_changes(self.tape, with_missing(self.tape, self.propagated(dense=True)))
+
 
 def at_stored_states(tape: Tape, rows: Sequence[Array]) -> Array:
     """The rows at all states that a run stores without ``t_eval``, before and after jumps.
@@ -77,6 +127,21 @@ def at_stored_states(tape: Tape, rows: Sequence[Array]) -> Array:
         stays = k < len(tape.events) and not any(event.jumps for event in tape.events[k])
         kept.append(of_part[:-1] if stays else of_part)
     return np.concatenate(kept)
+
+
+def with_missing(tape: Tape, changes: Propagated) -> Propagated:
+    """The changes with NaN in the parts in which they do not exist."""
+    known, n = len(changes.parts), sum(event.kind == "user" for group in tape.events for event in group)
+    first = changes.parts[0]
+
+    def nothing(part: Part) -> Forward:
+        shape = first.states.shape[1:]
+        dense = None if first.dense is None else np.full((len(part.t), first.dense.shape[1], *shape), np.nan)
+        return Forward(np.full((len(part.y), *shape), np.nan), np.zeros(shape), dense)
+
+    times = [np.full(first.states.shape[2], np.nan)] * (n - len(changes.event_times))
+    parts = (*changes.parts, *map(nothing, tape.parts[known:]))
+    return replace(changes, parts=parts, event_times=(*changes.event_times, *times))
 
 
 def dense_changes(tape: Tape, changes: Propagated) -> Dense:
@@ -112,11 +177,18 @@ class Sensitivities:
         The stored times of the solution, (n_t,), s.
     matrix
         The derivatives at these times, (n_t, n_y, n_z).
+    valid_until
+        The time up to which the derivatives exist, s; they are NaN after it. The end of the motion if nothing is
+        missing.
+    reason
+        Why they do not exist after it, with the event and the time; None if they do.
     error
         The largest local error of a derivative, relative to its size during the motion; 0 for methods without an
         estimate of errors.
     event_times
-        Derivatives of the times of the events of the model that occurred, (n_events, n_z), s per unit.
+        Derivatives of the times of the events of the model that occurred up to then, (n_events, n_z), s per unit.
+    rest_times
+        Derivatives of the times at which accumulating impacts came to rest, (n, n_z), s per unit.
     """
 
     def __init__(
@@ -132,7 +204,11 @@ class Sensitivities:
         at_steps = np.array_equal(times, self.t)
         changes = self._source.propagated(dense=not at_steps)
         self.event_times: Array = np.array(changes.event_times).reshape(-1, len(self.names))
+        self.rest_times: Array = np.array(changes.rest_times).reshape(-1, len(self.names))
         self.error = largest_error(tape, changes.parts, sizes_of(code, directions, tape))
+        self.valid_until = tape.parts[len(changes.parts) - 1].t_end
+        self.reason = None if changes.missing is None else str(changes.missing)
+        changes = with_missing(tape, changes)
         if not at_steps:
             self._dense = dense_changes(tape, changes)
         of_steps = [part.states for part in changes.parts]
@@ -151,6 +227,16 @@ class Sensitivities:
         if not len(self.event_times):
             raise SolveError("no event of the model occurred, so there is no derivative of its time")
         return dict(zip(self.names, self.event_times[-1].tolist(), strict=True))
+
+    @property
+    def accumulation_time(self) -> Mapping[str, float]:
+        """Derivatives of the time at which infinitely many impacts came to rest, the last of which are not computed.
+
+        By the name of what varies, s per unit.
+        """
+        if not len(self.rest_times):
+            raise SolveError("no impacts came to rest, so there is no derivative of the time at which they do")
+        return dict(zip(self.names, self.rest_times[-1].tolist(), strict=True))
 
     def __getitem__(self, key: Any) -> Array:
         """The derivative (n_t,) of a variable with respect to a quantity; both by name or symbol."""
@@ -190,7 +276,7 @@ class Sensitivities:
     @cached_property
     def _dense(self) -> Dense:
         """Dense output of the derivatives, whose steps are taken again."""
-        return dense_changes(self._known_source.tape, self._known_source.propagated(dense=True))
+        return self._known_source.dense()
 
     @property
     def _known_source(self) -> _Source:

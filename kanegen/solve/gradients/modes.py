@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,8 +34,8 @@ _DEPENDENT: Final = 1e-9
 
 _SOFTNESS_OF_DEPENDENT: Final = 1e-10
 """The softness of such rows, relative to their own response. As it tends to zero, the multipliers tend to those of
-least norm in the units of the rows, which runs take. It changes accelerations by this fraction of their terms, while the
-multipliers have an error of rounding divided by it, which has no effect on accelerations."""
+least norm in the units of the rows, which runs take. It changes accelerations by this fraction of their terms, while
+the multipliers have an error of rounding divided by it, which has no effect on accelerations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +94,18 @@ class ContactModes:
                 of_rows[tangents_of(contact), _ALONG] = direction_of(rates[tangents_of(contact)])
         return changed
 
-    def of_jump(self, events: Sequence[EventRecord], modes: Mapping[str, str], before: Point, after: Point) -> Array:
-        """The numbers of an impact or impulse, for the modes before it and the speeds on both sides.
+    def of_jump(
+        self,
+        events: Sequence[EventRecord],
+        modes: Mapping[str, str],
+        sides: tuple[Point, Point],
+        missing: Callable[[str], None],
+    ) -> Array:
+        """The numbers of an impact or impulse, for the modes before it and the states on both sides.
 
-        Raises `SolveError` if friction is at its limit.
+        ``missing`` receives the reason if friction is at its limit.
         """
+        before, after = sides
         impulses = events[0].impulse
         numbers, acting = np.zeros((self._n, len(ROW_MODES))), np.zeros(len(self._d.impulses))
         for event in self._d.events:
@@ -109,8 +116,13 @@ class ContactModes:
             for m, contact in enumerate(self.table):
                 if contact.normal >= 0:
                     self._strike(contact, modes[contact.name], rates, impulses, numbers)
-                if contact.normal >= 0 and numbers[contact.normal, _HOLDS] and contact.directions:
-                    self._rub(contact, events[0].t, rates[1].mu[m], rates[1].rate, impulses, numbers)
+                rubs = contact.normal >= 0 and numbers[contact.normal, _HOLDS] and contact.directions
+                if rubs and self._rub(contact, rates[1].mu[m], rates[1].rate, impulses, numbers):
+                    missing(
+                        f"the motion has no derivative beyond the impact of contact {contact.name!r} at "
+                        f"t = {events[0].t!r} s: its friction is at its limit there, so that it sticks on one side and "
+                        "slips on the other"
+                    )
         return self._flat(numbers, before, acting)
 
     @staticmethod
@@ -128,19 +140,15 @@ class ContactModes:
         numbers[row, _KEEPS] = float(contact.law == ContactLaw.STABILIZED.label)
 
     @staticmethod
-    def _rub(contact: ContactEntry, t: float, mu: float, rates: Array, impulses: Array, numbers: Array) -> None:
-        """Fill in the numbers of the rows of friction."""
+    def _rub(contact: ContactEntry, mu: float, rates: Array, impulses: Array, numbers: Array) -> bool:
+        """Fill in the numbers of the rows of friction; returns whether it is at its limit."""
         tangents = tangents_of(contact)
         speed, force = np.linalg.norm(rates[tangents]), np.linalg.norm(impulses[tangents])
         limit = mu * abs(impulses[contact.normal])
         sticks = speed <= _AT_REST * np.abs(rates).max(initial=0.0) or force < (1.0 - _LIMIT) * limit
-        if sticks and force > (1.0 - _LIMIT) * limit and limit > 0.0:
-            raise SolveError(
-                f"the motion has no derivative beyond the impact of contact {contact.name!r} at t = {t!r} s: its "
-                "friction is at its limit there, so that it sticks on one side and slips on the other"
-            )
         numbers[tangents, _HOLDS], numbers[tangents, _SLIPS] = float(sticks), float(not sticks)
         numbers[tangents, _ALONG] = direction_of(rates[tangents])
+        return bool(sticks and force > (1.0 - _LIMIT) * limit and limit > 0.0)
 
     def without_rebound(self, numbers: Array) -> Array:
         """The numbers of a jump in which no contact rebounds."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.errors import SolveError, brief
+from kanegen.errors import SolveError, brief, warn_user
 from kanegen.program.catalogue import SWITCH_CHANGES
 from kanegen.run_options import RunOptions
 from kanegen.solve.consistent import RunStart
@@ -17,6 +18,7 @@ from kanegen.solve.gradients.accuracy import allowed_error, error_of_random_dire
 from kanegen.solve.gradients.adjoint import ObjectiveCode, gradient_by_name, pull_back
 from kanegen.solve.gradients.code import VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, read_directions
+from kanegen.solve.gradients.events import Missing, refuse
 from kanegen.solve.gradients.forward import Sensitivities
 from kanegen.solve.gradients.objective import Objective
 from kanegen.solve.gradients.phases import RunModes
@@ -62,6 +64,11 @@ class SensitivityRun:
         if changes is None:
             changes = changes_of_start(self.code, self.start, self.held, self.directions, tape.parts[0].modes)
         sensitivities = Sensitivities(self.code, tape, self.directions, changes, solution)
+        if sensitivities.reason is not None and sensitivities.error <= allowed_error(self.rtol):
+            warn_user(
+                f"the sensitivities end at t = {sensitivities.valid_until!r} s, and are NaN after it: "
+                f"{sensitivities.reason}"
+            )
         return sensitivities, sensitivities.error
 
 
@@ -86,6 +93,9 @@ _BESIDE: Final = 1e-9
 _JUMP: Final = 1e-6
 """Smaller relative differences of rates are those of the distance."""
 
+NONDIFFERENTIABLE: Final[Mapping[str, Missing]] = MappingProxyType({"error": refuse, "warn": warn_user})
+"""What happens at events beyond which a motion has no derivative: with ``"warn"`` a one-sided one takes its place."""
+
 _CHECKED: Final = "objective"
 """Where functions keep the last objective whose symbols were checked."""
 
@@ -94,7 +104,7 @@ _CHECKED: Final = "objective"
 class GradientRun:
     """A gradient that is computed after a run, with steps that end at ``stops``.
 
-    ``held``: names of the start values that do not move.
+    ``held``: names of the start values that do not move. ``nondifferentiable``: a key of `NONDIFFERENTIABLE`.
     """
 
     code: VariationCode
@@ -103,6 +113,7 @@ class GradientRun:
     start: RunStart
     held: Collection[str]
     rtol: Any
+    nondifferentiable: str
 
     @property
     def stops(self) -> Array | None:
@@ -118,7 +129,9 @@ class GradientRun:
         if not error <= allowed_error(self.rtol):
             return None, error
         is_terminal = solution.status is Outcome.TERMINAL_EVENT
-        value, *parts = pull_back(ObjectiveCode(self.code, self.objective), tape, is_terminal)
+        value, *parts = pull_back(
+            ObjectiveCode(self.code, self.objective), tape, is_terminal, NONDIFFERENTIABLE[self.nondifferentiable]
+        )
         start = changes_of_start(self.code, self.start, self.held, self.directions, tape.parts[0].modes)
         return (value, gradient_by_name(self.directions, start, *parts)), error
 
@@ -131,10 +144,15 @@ def gradient_run(
     names: Any,
     options: RunOptions,
     model: Any,
+    nondifferentiable: Any,
 ) -> GradientRun:
     """The gradient of an objective of a run that is still to come. Raises `SolveError`."""
     if not isinstance(objective, Objective):
         raise SolveError(f"objective is {brief(objective)}; expected a kanegen.Objective")
+    if nondifferentiable not in NONDIFFERENTIABLE:
+        raise SolveError(
+            f"nondifferentiable is {brief(nondifferentiable)}; expected {' or '.join(map(repr, NONDIFFERENTIABLE))}"
+        )
     if model is None:
         raise SolveError(
             "the solver was unpickled, and a pickle does not contain the model, in whose symbols objectives are given: "
@@ -147,7 +165,7 @@ def gradient_run(
     directions = read_directions(problem.functions.description, names, "with_respect_to")
     code = VariationCode(problem, options["method"])
     require_constant(problem, directions)
-    return GradientRun(code, objective, directions, start, held, options["rtol"])
+    return GradientRun(code, objective, directions, start, held, options["rtol"], nondifferentiable)
 
 
 def require_fixed_jumps(code: VariationCode, tape: Tape, directions: tuple[Direction, ...]) -> None:

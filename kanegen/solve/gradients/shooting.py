@@ -174,7 +174,7 @@ class _Piece:
         ``start`` (n_y, n): the changes at the start. Those at the end are at fixed time; without events there, the time
         does not change.
         """
-        changes, events = propagate(code, self.tape, directions, start), self.tape.events
+        changes, events = propagate(code, self.tape, directions, start).whole(), self.tape.events
         if self.stop is None and not self._ends_with_event:
             t, end = self.tape.parts[-1].end
             return t, end, changes.parts[-1][0][-1], np.zeros(start.shape[1])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-
 from typing import Any, Unpack
 
 import numpy as np
@@ -203,12 +202,13 @@ class Integrable(Evaluation):
         *,
         with_respect_to: Any,
         s0: Any = None,
+        nondifferentiable: str = "error",
         **options: Unpack[RunOptions],
     ) -> tuple[float, dict[str, float]]:
         """Integrate a motion, and compute a function of it with its gradient, whatever the number of parameters.
 
-        The gradient is that of the steps that were taken (discrete adjoint), through events with resets and terminal
-        events, whose times move. It takes about as long as three to five motions.
+        The gradient is that of the steps that were taken (discrete adjoint), through events, impacts and changes of the
+        modes of contacts, whose times move.
 
         Parameters
         ----------
@@ -220,6 +220,9 @@ class Integrable(Evaluation):
         t_span, q0, u0, r, s0
             As for :meth:`integrate`. A start that constraints complete moves with what varies; values that a mapping
             gives by name do not.
+        nondifferentiable
+            What happens at an event beyond which the motion has no derivative: ``"error"``, or ``"warn"`` for a warning
+            and the one-sided derivative for the order of events in this motion.
         **options
             See :class:`kanegen.run_options.RunOptions`.
 
@@ -241,7 +244,7 @@ class Integrable(Evaluation):
         complete = read_options(self._runs.with_tolerances(options))
         problem, start, t1 = self._prepared_run(t_span, (q0, u0, s0), r, complete)
         held = named_values(self.description, q0, u0)
-        run = gradient_run(problem, start, held, objective, with_respect_to, complete, self.model)
+        run = gradient_run(problem, start, held, objective, with_respect_to, complete, self.model, nondifferentiable)
         events = detected_events(problem, start, t1, complete)
         check_start(problem, start)
         result: tuple[float, dict[str, float]] = _differentiated(problem, start, t1, complete, events, run)[2]
