@@ -9,12 +9,13 @@ import numpy as np
 import sympy as sm
 import sympy.physics.mechanics as me
 from numpy.typing import NDArray
-from support.sensitivity_models import differences
+from sensitivity_models import differences
 
 import kanegen as kg
 
 Array = NDArray[np.float64]
 TIME = me.dynamicsymbols._t
+x, y, z, v_x, v_y, v_z = me.dynamicsymbols("x y z v_x v_y v_z")
 g, e, mu, m, k, c, a = sm.symbols("g e mu m k c a", positive=True)
 PARAMETERS: Mapping[Any, float] = {e: 0.7, mu: 0.3}
 
@@ -22,15 +23,15 @@ PARAMETERS: Mapping[Any, float] = {e: 0.7, mu: 0.3}
 def particle(name: str, axes: str = "xz", force: Sequence[Any] = (), **more: Any) -> kg.Model:
     """A particle with the coordinates ``axes`` and their rates v_x ... as speeds, in gravity along -z.
 
-    ``uses``: the symbols among `PARAMETERS` that the arguments contain.
+    ``uses``: the symbols among `PARAMETERS` that the arguments contain. ``impulses``: components by name.
     """
     q, u = (me.dynamicsymbols([f"{n}{axis}" for axis in axes]) for n in ("", "v_"))
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
     along = [{"x": N.x, "y": N.y, "z": N.z}[axis] for axis in axes]
-    P = O.locatenew("P", sum((x * n for x, n in zip(q, along, strict=True)), me.Vector(0)))
-    P.set_vel(N, sum((v * n for v, n in zip(u, along, strict=True)), me.Vector(0)))
-    loads = [(P, sum((f * n for f, n in zip(force, along, strict=True)), me.Vector(0)))] if force else []
+    P = O.locatenew("P", _vector(q, along))
+    P.set_vel(N, _vector(u, along))
+    loads = [(P, _vector(force, along))] if force else []
     arguments: dict[str, Any] = {
         "name": name,
         "frame": N,
@@ -41,8 +42,151 @@ def particle(name: str, axes: str = "xz", force: Sequence[Any] = (), **more: Any
         "loads": loads,
         "gravity": -g * N.z,
     }
+    weight = {} if "gravity" in more and g not in sm.Tuple(*force).free_symbols else {g: 9.81}
+    if "impulses" in more:
+        struck = {name: _vector(parts, along) for name, parts in more.pop("impulses").items()}
+        arguments["impulses"] = {name: [(P, vector)] for name, vector in struck.items()}
     own = {p: PARAMETERS[p] for p in more.pop("uses", ())}
-    return kg.Model(**{**arguments, **more, "parameters": {m: 1.2, g: 9.81, **own, **more.get("parameters", {})}})
+    return kg.Model(**{**arguments, **more, "parameters": {m: 1.2, **weight, **own, **more.get("parameters", {})}})
+
+
+def _vector(parts: Sequence[Any], along: Sequence[Any]) -> Any:
+    return sum((x * n for x, n in zip(parts, along, strict=True)), me.Vector(0))
+
+
+def slope() -> kg.Model:
+    """A ball over a slope without friction."""
+    contacts = [kg.Unilateral(z + a * x, kg.Restitution(e), name="slope")]
+    return particle("slope_ball", uses=(e,), contacts=contacts, parameters={a: 0.3})
+
+
+def puck(force: Sequence[Any] = ()) -> kg.Model:
+    """A particle on a rough plane."""
+    contacts = [kg.Unilateral(z, kg.Restitution(), kg.Coulomb(mu), (v_x, v_y), "plane")]
+    return particle("puck", "xyz", force, uses=(mu,), contacts=contacts)
+
+
+def puck_in_wind() -> kg.Model:
+    """A puck that a growing force sets in motion."""
+    return puck((10 * TIME, 5 * TIME, 0))
+
+
+def dragged() -> kg.Model:
+    """A block that a spring drags over a floor with different coefficients of static and kinetic friction."""
+    contacts = [kg.Unilateral(z, kg.Restitution(), kg.Coulomb(mu, mu / 2), v_x, "floor")]
+    return particle(
+        "dragged", force=(-k * (x - a * TIME), 0), uses=(mu,), contacts=contacts, parameters={k: 20.0, a: 0.5}
+    )
+
+
+def mattress() -> kg.Model:
+    """A particle that falls on a compliant floor with friction."""
+    contacts = [kg.Unilateral(z, kg.KelvinVoigt(k, c), kg.Coulomb(mu), v_x, "floor")]
+    return particle("mattress", uses=(mu,), contacts=contacts, parameters={k: 2000.0, c: 20.0})
+
+
+def latched() -> kg.Model:
+    """A particle that is caught at x = a, slides down, and is released."""
+    events = [kg.Event("catch", x - a, impose="rail"), kg.Event("release", z + 1, remove="rail")]
+    return particle("latched", contacts=[kg.Latch("rail", x - a)], events=events, parameters={a: 0.5})
+
+
+def guided() -> kg.Model:
+    """A particle on a parabola with friction."""
+    joint = kg.Friction(v_x, kg.Coulomb(mu), kg.Bilateral(z - a * x**2), "joint")
+    return particle("guided", uses=(mu,), contacts=[joint], parameters={a: 0.3})
+
+
+def pressed() -> kg.Model:
+    """A block that a feedback law presses on a floor."""
+    press = me.dynamicsymbols("press")
+    contacts = [kg.Unilateral(z, kg.Restitution(), kg.Coulomb(mu), v_x, "floor")]
+    inputs = [kg.Input(press, law=k * (1 + x))]
+    return particle("pressed", force=(0, -press), uses=(mu,), contacts=contacts, inputs=inputs, parameters={k: 5.0})
+
+
+def struck() -> kg.Model:
+    """An oscillator that is struck where a state reaches 1; the impulse depends on the speed."""
+    w = me.dynamicsymbols("w")
+    return particle(
+        "struck",
+        "x",
+        (-k * x,),
+        gravity=None,
+        states={w: a + x},
+        events=[kg.Event("blow", w - 1, impulse="hammer", reset={w: w / 3 - 1})],
+        impulses={"hammer": (a - v_x / 4,)},
+        parameters={k: 9.0, a: 2.0},
+    )
+
+
+def creeping() -> kg.Model:
+    """Friction that sticks below a small speed."""
+    contacts = [kg.Friction(v_x, kg.Coulomb(mu, creep=1e-3), m * g, "rub")]
+    return particle("creeping", "x", gravity=None, uses=(mu,), contacts=contacts, parameters={g: 9.81})
+
+
+def resting() -> kg.Model:
+    """A ball of radius R on a floor."""
+    R = sm.Symbol("R", positive=True)
+    return particle("resting", "z", contacts=[kg.Unilateral(z - R, name="floor")], parameters={R: 0.2})
+
+
+def balls() -> kg.Model:
+    """Two balls of equal mass on a line, elastic."""
+    (x1, x2), (v1, v2) = me.dynamicsymbols("x1 x2"), me.dynamicsymbols("v1 v2")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P, Q = O.locatenew("P", x1 * N.x), O.locatenew("Q", x2 * N.x)
+    P.set_vel(N, v1 * N.x)
+    Q.set_vel(N, v2 * N.x)
+    return kg.Model(
+        name="balls",
+        frame=N,
+        coordinates=(x1, x2),
+        speeds=(v1, v2),
+        kinematics=(x1.diff(TIME) - v1, x2.diff(TIME) - v2),
+        bodies=(me.Particle("P", P, m), me.Particle("Q", Q, m)),
+        contacts=(kg.Unilateral(x2 - x1 - a, kg.Restitution(1), name="contact"),),
+        parameters={m: 1.2, a: 0.2},
+    )
+
+
+def rod() -> kg.Model:
+    """A rod that falls on a rough floor with both ends."""
+    l, I = sm.symbols("l I", positive=True)
+    q, u = me.dynamicsymbols("x z th"), me.dynamicsymbols("u_x u_z om")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    B = N.orientnew("B", "Axis", [q[2], N.y])
+    B.set_ang_vel(N, u[2] * N.y)
+    G = O.locatenew("G", q[0] * N.x + q[1] * N.z)
+    G.set_vel(N, u[0] * N.x + u[1] * N.z)
+    ends = [G.locatenew(name, sign * l * B.x) for name, sign in (("end 1", 1), ("end 2", -1))]
+    for end in ends:
+        end.v2pt_theory(G, N, B)
+    contacts = [
+        kg.Unilateral(end.pos_from(O).dot(N.z), kg.Restitution(e), kg.Coulomb(mu), end.vel(N).dot(N.x), end.name)
+        for end in ends
+    ]
+    return kg.Model(
+        name="rod",
+        frame=N,
+        coordinates=q,
+        speeds=u,
+        kinematics=[x.diff(TIME) - v for x, v in zip(q, u, strict=True)],
+        bodies=[me.RigidBody("rod", G, B, m, (me.inertia(B, 0, I, 0), G))],
+        gravity=-g * N.z,
+        contacts=contacts,
+        parameters={m: 1.2, g: 9.81, l: 0.5, I: 0.1, e: 0.3, mu: 0.25},
+    )
+
+
+def start_of(solver: kg.Solver, start: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float], Any]:
+    """The start values by name, of coordinates, speeds and states (None without states)."""
+    d = solver.description
+    q, u, s = ({x: start[x] for x in part if x in start} for part in (d.coordinates, d.speeds, d.states))
+    return q, u, s or None
 
 
 def end_state(solution: kg.Solution) -> Array:
@@ -78,8 +222,7 @@ def sensitivities_at(
     solver: kg.Solver, t1: float, start: Mapping[str, float], names: Sequence[str], **options: Any
 ) -> tuple[kg.Solution, Array]:
     """A run with sensitivities, and their matrix at the end."""
-    d = solver.description
-    q, u, s = ({x: start[x] for x in part if x in start} for part in (d.coordinates, d.speeds, d.states))
+    q, u, s = start_of(solver, start)
     settings = {"rtol": 1e-11, "atol": 1e-12, "method": "dop853", **options}
-    solution = solver.integrate((0.0, t1), q, u, s0=s or None, sensitivities=names, **settings)
+    solution = solver.integrate((0.0, t1), q, u, s0=s, sensitivities=names, **settings)
     return solution, solution.sensitivities.matrix[-1]

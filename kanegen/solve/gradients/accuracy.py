@@ -36,6 +36,9 @@ _FINEST: Final = 1e-14
 _NOISE: Final = 1e-9
 """Derivatives that change values by a smaller fraction of the largest change are noise."""
 
+_ROUNDING: Final = 1e-14
+"""Local errors below this fraction of the largest change are rounding, which shorter steps do not reduce."""
+
 _SAFETY: Final = 0.8
 """Fraction of the largest step that the error allows."""
 
@@ -52,6 +55,7 @@ def largest_error(tape: Tape, parts: Sequence[Forward], sizes: Array) -> float:
     changes = np.max([np.abs(part.states).max(axis=0) for part in parts], axis=0) * sizes
     values = np.max([np.abs(part.y).max(axis=0) for part in tape.parts], axis=0)
     scale = changes + values[:, None] + _NOISE * changes.max(initial=0.0)
+    errors = np.maximum(errors - _ROUNDING * changes.max(initial=0.0), 0.0)
     relative = np.divide(errors, scale, out=np.zeros_like(errors), where=scale > 0.0)
     return float(relative.max(initial=0.0))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -17,12 +17,23 @@ from kanegen.codegen.methods.tableaux import Tableau
 from kanegen.codes import status_message
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
-from kanegen.program.catalogue import CHANGE_OF, CLOSED, RESIDUAL_CHANGES, VARIATION
+from kanegen.program.catalogue import (
+    CHANGE_OF,
+    CLOSED,
+    CONTACT_CHANGES,
+    EVENT_CHANGES,
+    JUMP_CHANGES,
+    RESIDUAL_CHANGES,
+    VARIATION,
+)
 from kanegen.solve.contacts import contacts_at
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
 from kanegen.solve.gradients.modes import ContactModes, require_known_friction
 from kanegen.solve.gradients.tape import Part
 from kanegen.solve.run.problem import Problem
+
+CHANGES: Final = (RESIDUAL_CHANGES, EVENT_CHANGES, CONTACT_CHANGES, JUMP_CHANGES)
+"""What the derivatives at starts and events need."""
 
 _CLEARANCE = 8.0 * float(np.finfo(float).eps)
 """Distance from the ends of a step inside which inputs are evaluated, relative to the time (kg_instants.h)."""
@@ -90,8 +101,16 @@ class VariationCode:
         """The change of a function of variations at a state along one direction, (n,)."""
         loads = np.zeros(self.n_loads)
         loads[: len(self.functions.description.inputs)] = 0.0 if dr is None else dr
-        direction = np.concatenate([dy, loads, [dt]])
-        return self.value(name + self._end, at, direction=direction, dp=dp, modes=modes)
+        direction, names = np.concatenate([dy, loads, [dt]]), self._of_contacts if name in CHANGES else ()
+        closed = tuple(other + self._end for other in names)
+        return self.value(name + self._end, at, closed, direction=direction, dp=dp, modes=modes)
+
+    @cached_property
+    def _of_contacts(self) -> tuple[str, ...]:
+        """The changes that motions with contacts need, in one program, because they share most of their code."""
+        d = self.functions.description
+        events = self.functions.module.EVENTS
+        return tuple(x for x in CHANGES if events or x != EVENT_CHANGES) if d.contacts.rows else ()
 
     def modes_at(self, t: float, y: Array) -> Array:
         """The modes of the contacts at a state from which a motion begins."""

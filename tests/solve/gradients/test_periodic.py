@@ -402,8 +402,6 @@ def test_errors() -> None:
         solver.periodic_motion(start, period=6.0, segments=0)
     with raises(kg.SolveError, "no parameter or input 'nu'"):
         solver.periodic_motions_curve("nu", (1.0, 2.0), solver.periodic_motion(start, period=6.0))
-    with raises(kg.SolveError, "not available with contacts (floor)"):
-        solver_for("bouncing_ball").periodic_motion({"z": 1.0, "u1": 0.0}, period=1.0)
     with raises(kg.SolveError, "no option sensitivities"):
         solver.periodic_motion(start, period=6.0, sensitivities=("mu",))
     with raises(kg.SolveError, "nu is no parameter"):

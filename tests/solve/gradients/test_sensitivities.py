@@ -251,8 +251,9 @@ def test_a_guard_that_only_touches_zero_has_no_derivative() -> None:
     z, w = me.dynamicsymbols("z w")
     top = kg.Event("top", w**2 * sympy.sign(w), direction=0)
     solver = kg.build(line("throw", -x, {}, states={z: w, w: -1}, events=[top]))
-    with raises(kg.SolveError, "no derivative beyond the event 'top'", "grazing"):
-        solver.integrate((0.0, 2.0), [0.0], [0.0], s0=[0.0, 1.0], sensitivities="z", **TIGHT)
+    found = solver.integrate((0.0, 2.0), [0.0], [0.0], s0=[0.0, 1.0], sensitivities="z", **TIGHT).sensitivities
+    assert np.isnan(found.event_times).all()
+    assert found.reason is None
 
 
 # -- many directions, records and refusals ----------------------------------------------------------------------------
@@ -311,12 +312,6 @@ def test_a_dependent_start_value_is_refused_by_name() -> None:
     q0, u0 = start["q"], start["u"]
     with raises(kg.SolveError, "the start value of", "cannot vary", "the constraints determine it"):
         solver.integrate((0.0, 0.1), q0, u0, sensitivities=("theta", "beta", "x"))
-
-
-def test_features_without_derivatives_are_named() -> None:
-    model = line("falling", -9.81 * m, {}, contacts=[kg.Unilateral(x, name="floor")])
-    with raises(kg.SolveError, "not available with contacts (floor)"):
-        kg.build(model).integrate((0.0, 1.0), [1.0], [0.0], sensitivities="m")
 
 
 def test_code_of_the_state_beside_laws_is_refused() -> None:
