@@ -1,19 +1,20 @@
 """Whether the steps of a motion are short enough for its derivatives.
 
 Steps are chosen for the motion. Where it rests, or follows a slow manifold of a stiff system, they can be too long for
-its derivatives, which move while the motion does not. The run is then repeated with a smaller largest step.
+its derivatives, which move while the motion does not. The run is then repeated with shorter steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final, cast
 
 import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.methods.files import METHODS
-from kanegen.errors import SolveError
+from kanegen.errors import SolveError, warn_user
 from kanegen.run_options import RunOptions
 from kanegen.solve.gradients.code import Forward, VariationCode
 from kanegen.solve.gradients.tape import Tape
@@ -25,13 +26,16 @@ ATTEMPTS: Final = 12
 """Runs with shorter and shorter steps."""
 
 _HELPED: Final = 0.5
-"""A smaller largest step has helped if the error is a smaller fraction of that before."""
+"""A run with shorter steps has helped if the error is a smaller fraction of that before."""
+
+_TOLERATED: Final = 1e-4
+"""Larger local errors of derivatives are refused where shorter steps do not help; smaller ones have a warning."""
 
 _LEAST_TOLERANCE: Final = 1e-3
 """Smallest quotient of the tolerances of two runs."""
 
 _FINEST: Final = 1e-14
-"""Smaller relative tolerances are beyond rounding."""
+"""Smaller relative tolerances than this are beyond rounding."""
 
 _NOISE: Final = 1e-9
 """Derivatives that change values by a smaller fraction of the largest change are noise."""
@@ -77,25 +81,42 @@ def allowed_error(rtol: Any) -> float:
     return float(LOOSER * np.min(rtol))
 
 
+def is_stalled(errors: Sequence[float], options: RunOptions) -> bool:
+    """Whether further runs would not make the derivatives more accurate.
+
+    ``errors``: of the runs so far. Where a load or its slope is not smooth, errors of derivatives hardly fall with the
+    steps. Raises `SolveError` if the last error is large.
+    """
+    slow = [new > _HELPED * old for old, new in pairwise(errors)][-2:]
+    stalled = len(errors) > ATTEMPTS or slow == [True, True] or np.min(options["rtol"]) < _FINEST
+    if stalled and not errors[-1] <= _TOLERATED:
+        raise SolveError(
+            f"the derivatives of the motion have local errors of {errors[-1]:.1e}, also with short steps: use a method "
+            "of higher order, a larger rtol, or loads that are smooth"
+        )
+    return stalled
+
+
+def warn_of_error(error: float, rtol: Any) -> None:
+    """Warn the user of derivatives that are less accurate than they should be."""
+    warn_user(
+        f"the derivatives of the motion have local errors of {error:.1e}, more than {allowed_error(rtol):.1e} (100 "
+        "rtol), also with shorter steps: a load or its slope may not be smooth where the motion passes"
+    )
+
+
 def with_shorter_steps(options: RunOptions, longest: float, errors: Sequence[float], rtol: Any) -> RunOptions:
     """The options with a smaller largest step than the ``longest`` one, or with smaller tolerances.
 
     ``errors``: the relative errors of the derivatives of the runs so far, the last of which is of these options;
     ``rtol``: the tolerance that the user gave. Where a smaller largest step has not helped, the steps that matter are
-    shorter already, and smaller tolerances shorten them. Raises `SolveError` after many attempts.
+    shorter already, and smaller tolerances shorten them.
     """
-    error, allowed = errors[-1], allowed_error(rtol)
-    tolerances = {name: np.asarray(options[name]) for name in ("rtol", "atol")}
-    order = METHODS[options["method"]].coefficients.order
-    ratio = allowed / error if np.isfinite(error) else _LEAST**order
-    if len(errors) < 2 or error < _HELPED * errors[-2]:
+    error, order = errors[-1], METHODS[options["method"]].coefficients.order
+    ratio = allowed_error(rtol) / error if np.isfinite(error) else _LEAST**order
+    if len(errors) < 2 or not error > _HELPED * errors[-2]:
         change: dict[str, Any] = {"max_step": longest * max(_LEAST, _SAFETY * ratio ** (1.0 / order))}
     else:
+        tolerances = {name: np.asarray(options[name]) for name in ("rtol", "atol")}
         change = {name: value * max(_LEAST_TOLERANCE, _SAFETY * ratio) for name, value in tolerances.items()}
-    if len(errors) >= ATTEMPTS or np.min(change.get("rtol", 1.0)) < _FINEST:
-        raise SolveError(
-            f"the derivatives of the motion have local errors of {error:.1e}, more than {allowed:.1e} (100 rtol), also "
-            f"with steps of {longest:.3g} s: use a larger rtol, a method of higher order, or laws that are smoother "
-            "where they begin to act"
-        )
     return cast(RunOptions, {**options, **change})

@@ -56,15 +56,15 @@ class SensitivityRun:
     rtol: Any
     stops: None = None
 
-    def result(self, solution: Solution) -> tuple[Sensitivities, float]:
-        """The sensitivities of a run, and the error of its steps. Raises `SolveError` where they do not exist."""
+    def result(self, solution: Solution, accepted: bool = False) -> tuple[Sensitivities, float]:
+        """The sensitivities of a run, and the error of its steps, whatever this is if ``accepted``."""
         tape = tape_of(self.code, dense_of(solution), solution, self.rtol)
         require_fixed_jumps(self.code, tape, self.directions)
         changes = self.changes
         if changes is None:
             changes = changes_of_start(self.code, self.start, self.held, self.directions, tape.parts[0].modes)
         sensitivities = Sensitivities(self.code, tape, self.directions, changes, solution)
-        if sensitivities.reason is not None and sensitivities.error <= allowed_error(self.rtol):
+        if sensitivities.reason is not None and (accepted or sensitivities.error <= allowed_error(self.rtol)):
             warn_user(
                 f"the sensitivities end at t = {sensitivities.valid_until!r} s, and are NaN after it: "
                 f"{sensitivities.reason}"
@@ -121,12 +121,15 @@ class GradientRun:
         samples = self.objective.samples
         return np.array([t for t, _ in samples]) if samples else None
 
-    def result(self, solution: Solution) -> tuple[tuple[float, dict[str, float]] | None, float]:
-        """The value and the gradient by name, or None if the steps are too long for them; and the steps' error."""
+    def result(self, solution: Solution, accepted: bool = False) -> tuple[tuple[float, dict[str, float]] | None, float]:
+        """The value and the gradient by name, and the error of the steps.
+
+        None without ``accepted`` if the steps are too long for a gradient.
+        """
         tape = tape_of(self.code, dense_of(solution), solution, self.rtol)
         require_fixed_jumps(self.code, tape, self.directions)
         error = error_of_random_directions(self.code, tape)
-        if not error <= allowed_error(self.rtol):
+        if not (accepted or error <= allowed_error(self.rtol)):
             return None, error
         is_terminal = solution.status is Outcome.TERMINAL_EVENT
         value, *parts = pull_back(

@@ -22,7 +22,12 @@ from kanegen.solve.consistent import (
 from kanegen.solve.contacts import start_modes
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.feedback.closed_loop import other_inputs
-from kanegen.solve.gradients.accuracy import allowed_error, with_shorter_steps
+from kanegen.solve.gradients.accuracy import (
+    allowed_error,
+    is_stalled,
+    warn_of_error,
+    with_shorter_steps,
+)
 from kanegen.solve.gradients.objective import Objective
 from kanegen.solve.gradients.runs import GradientRun, SensitivityRun, gradient_run, sensitivity_run
 from kanegen.solve.inverse import InverseDynamics, inverse_dynamics
@@ -104,6 +109,9 @@ def _differentiated(
         if error <= allowed_error(rtol):
             return fields, solution, result
         errors.append(error)
+        if is_stalled(errors, options):
+            warn_of_error(error, rtol)
+            return fields, solution, derivatives.result(solution, accepted=True)[0]
         options = with_shorter_steps(options, solution.statistics.largest_step, errors, rtol)
 
 
