@@ -182,6 +182,45 @@ def rod() -> kg.Model:
     )
 
 
+def table() -> kg.Model:
+    """A ball on a table that oscillates."""
+    omega = sm.Symbol("omega", positive=True)
+    contact = kg.Unilateral(z - a * sm.sin(omega * TIME), kg.Restitution(e), name="table")
+    return particle("table", "z", uses=(e,), contacts=[contact], parameters={a: 0.05, omega: 20.0})
+
+
+def rimless_wheel() -> kg.Model:
+    """Two spokes of a wheel without rim on a slope, with the half-angle alpha between them; z is the slope's normal."""
+    l, I, alpha, gamma = sm.symbols("l I alpha gamma", positive=True)
+    q, u = me.dynamicsymbols("x z th"), me.dynamicsymbols("u_x u_z om")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    B = N.orientnew("B", "Axis", [q[2], N.y])
+    B.set_ang_vel(N, u[2] * N.y)
+    hub = O.locatenew("hub", q[0] * N.x + q[1] * N.z)
+    hub.set_vel(N, u[0] * N.x + u[1] * N.z)
+    feet = [
+        hub.locatenew(f"foot {n}", l * (sm.sin(angle) * B.x - sm.cos(angle) * B.z))
+        for n, angle in enumerate((0, 2 * alpha))
+    ]
+    for foot in feet:
+        foot.v2pt_theory(hub, N, B)
+    contacts = [
+        kg.Unilateral(f.pos_from(O).dot(N.z), kg.Restitution(), kg.Coulomb(mu), f.vel(N).dot(N.x), f.name) for f in feet
+    ]
+    return kg.Model(
+        name="rimless_wheel",
+        frame=N,
+        coordinates=q,
+        speeds=u,
+        kinematics=[x.diff(TIME) - v for x, v in zip(q, u, strict=True)],
+        bodies=[me.RigidBody("wheel", hub, B, m, (me.inertia(B, 0, I, 0), hub))],
+        gravity=g * (sm.sin(gamma) * N.x - sm.cos(gamma) * N.z),
+        contacts=contacts,
+        parameters={m: 1.0, g: 9.81, l: 1.0, I: 0.01, alpha: 0.3, gamma: 0.08, mu: 0.8},
+    )
+
+
 def start_of(solver: kg.Solver, start: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float], Any]:
     """The start values by name, of coordinates, speeds and states (None without states)."""
     d = solver.description

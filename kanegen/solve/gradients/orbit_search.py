@@ -128,7 +128,7 @@ def record(shooting: Shooting, system: System, count: int, period_of: Any = None
     setting, d, y = shooting.setting, shooting.solver.description, system.nodes.y[0]
     floquet, tangent = Floquet.of(system, setting), system.manifolds[0].tangent
     basis, monodromy = tangent * setting.scale[:, None], floquet.monodromy
-    if not d.constraints.levels:
+    if tangent.shape[1] == len(y):  # neither constraints nor closed contacts
         basis, monodromy = np.eye(len(y)), monodromy * setting.scale[:, None] / setting.scale
     q, u, s = np.split(y, [shooting.n_q, shooting.n_q + shooting.n_u])
     names = (*d.coordinates, *d.speeds, *d.states)

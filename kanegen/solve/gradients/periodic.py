@@ -91,8 +91,8 @@ class Periodic(Integrable):
             The name of an event of the model: the motion goes from the state after it to the next one (return map). The
             ``guess`` is a state after the event.
         forced
-            Whether the motion has exactly this period; None: if the right-hand side depends on time at one of several
-            states of the guess. True also finds the motion of an autonomous model that has this period.
+            Whether the motion has exactly this period; None: if the right-hand side, a gap, or the guard of an event that
+            acts depends on time at one of several states of the guess. True also finds the motion of an autonomous model that has this period.
         segments
             The number of segments of equal duration, each with a start of its own (multiple shooting): more, if the
             motion is so unstable that it leaves within a period. None: 1, or that of the guess.
@@ -339,19 +339,36 @@ def _require_same(solver: Periodic, guess: Any) -> None:
 
 
 def _depends_on_time(solver: Periodic, code: VariationCode, setting: Setting, T: float, states: Array) -> bool:
-    """Whether the rates near some states change with time, or something switches at known times."""
+    """Whether what determines motions near some states changes with time, or something switches at known times."""
     if len(solver.switching_times((setting.t0, setting.t0 + T), setting.r)):
         return True
     aside = _ASIDE * np.random.default_rng(0).uniform(-1.0, 1.0, states.shape) * sizes_of(solver.description, states)
     for k, y in enumerate(states + aside):
         t, other = (setting.t0 + T * part for part in (k / _SAMPLES, (k * _GOLDEN + 0.3) % 1.0))
         try:
-            a, b = code.rate(t, y), code.rate(other, y)
+            sides = _determining(code, t, y), _determining(code, other, y)
         except SolveError:  # the state is outside the domain of an expression
             continue
-        if (np.abs(a - b) > _SAME * np.maximum(np.abs(a), np.abs(b)).max(initial=0.0)).any():
+        if any(_differ(a, b, _SAME) for a, b in zip(*sides, strict=True)):
             return True
     return False
+
+
+def _determining(code: VariationCode, t: float, y: Array) -> tuple[Array, ...]:
+    """What determines motions from a state on: rates, gaps and their rates, and the guards of events that act."""
+    parts, events = [code.rate(t, y)], code.functions.description.events
+    at = code.at(t, y)
+    if code.functions.description.contacts.rows:
+        rows = code.modes.rows(at)
+        parts += [rows.value, rows.rate]
+    acting = [k for k, x in enumerate(events) if x.reset or x.impulse is not None or x.impose or x.remove]
+    if acting:
+        parts.append(at.evaluate(code.functions.get("events").value)[acting])
+    return tuple(parts)
+
+
+def _differ(a: Array, b: Array, limit: float) -> bool:
+    return bool((np.abs(a - b) > limit * np.maximum(np.abs(a), np.abs(b)).max(initial=0.0)).any())
 
 
 def _require_period(code: VariationCode, t0: float, T: float, states: Array) -> None:
@@ -359,10 +376,10 @@ def _require_period(code: VariationCode, t0: float, T: float, states: Array) -> 
     for k, y in enumerate(states):
         t = t0 + T * k / len(states)
         try:
-            a, b = code.rate(t, y), code.rate(t + T, y)
+            sides = _determining(code, t, y), _determining(code, t + T, y)
         except SolveError:  # after the end of a table
             continue
-        if (np.abs(a - b) > _NOT_PERIODIC * np.maximum(np.abs(a), np.abs(b)).max(initial=0.0)).any():
+        if any(_differ(a, b, _NOT_PERIODIC) for a, b in zip(*sides, strict=True)):
             raise SolveError(
                 f"the right-hand side does not repeat after the period {T!r} s: it differs between t = {t:.6g} and "
                 f"{t + T:.6g} s at the same state; give the period of the forcing, or a multiple of it"
@@ -371,4 +388,5 @@ def _require_period(code: VariationCode, t0: float, T: float, states: Array) -> 
 
 def _is_at_rest(code: VariationCode, setting: Setting, y: Array, scale: Array, T: float) -> bool:
     """Whether a state remains where it is."""
-    return float((np.abs(code.rate(setting.t0, y)) * T / scale).max(initial=0.0)) <= _AT_REST
+    rate = code.rate(setting.t0, y, code.modes_at(setting.t0, y))
+    return float((np.abs(rate) * T / scale).max(initial=0.0)) <= _AT_REST

@@ -32,6 +32,9 @@ from kanegen.solve.run.integrate import integrate
 from kanegen.solve.run.problem import Problem
 from kanegen.solve.solution import Solution
 
+_CLOSINGS: Final = 4
+"""Iterations of Newton's method that close gaps; from corrections of the search it converges in three."""
+
 _DEPENDENT: Final = 1e-9
 """Singular values of constraints below this fraction of the largest count as zero."""
 _UNDETERMINED: Final = 1e-8
@@ -168,8 +171,8 @@ class _Piece:
 
     def passed(
         self, code: VariationCode, directions: Sequence[Direction], start: Array
-    ) -> tuple[float, Array, Array, Array]:
-        """The time and the state at the end, the changes of the state (n_y, n), and those of the time (n,).
+    ) -> tuple[float, Array, Array, Array, Array]:
+        """The time, state and rates at the end, the changes of the state (n_y, n), and those of the time (n,).
 
         ``start`` (n_y, n): the changes at the start. Those at the end are at fixed time; without events there, the time
         does not change.
@@ -177,13 +180,15 @@ class _Piece:
         changes, events = propagate(code, self.tape, directions, start).whole(), self.tape.events
         if self.stop is None and not self._ends_with_event:
             t, end = self.tape.parts[-1].end
-            return t, end, changes.parts[-1][0][-1], np.zeros(start.shape[1])
+            rate = code.rate(t, end, self.tape.parts[-1].modes)
+            return t, end, rate, changes.parts[-1][0][-1], np.zeros(start.shape[1])
         times = np.array([group[0].t for group in events])
         k = len(times) - 1 if self.stop is None else int(np.abs(times - self.stop).argmin())
         last = events[k][-1]
         n_before = sum(event.kind == "user" for group in events[: k + 1] for event in group)
         end = np.concatenate([last.q, last.u_after, last.s_after])
-        return last.t, end, changes.parts[k + 1][0][0], changes.event_times[n_before - 1]
+        rate = code.rate(last.t, end, self.tape.parts[k + 1].modes)
+        return last.t, end, rate, changes.parts[k + 1][0][0], changes.event_times[n_before - 1]
 
     @property
     def _ends_with_event(self) -> bool:
@@ -196,6 +201,7 @@ class Shooting:
 
     def __init__(self, solver: Any, setting: Setting, varied: Varied | None = None) -> None:
         self.solver, self.setting, self.varied = solver, setting, varied
+        self._known_modes: dict[int, Array] = {}
         d = solver.description
         self.n_q, self.n_u, self.n_s = len(d.coordinates), len(d.speeds), len(d.states)
         self.n_y = self.n_q + self.n_u + self.n_s
@@ -260,9 +266,9 @@ class Shooting:
 
     # -- equations --------------------------------------------------------------------------------------------
 
-    def manifold(self, t: float, y: Array) -> Manifold:
-        """The constraints at a state."""
-        at, code, modes = self.code.at(t, y), self.code, self.code.modes_at(t, y)
+    def manifold(self, k: int, t: float, y: Array) -> Manifold:
+        """The constraints and closed contacts at a node."""
+        at, code, modes = self.code.at(t, y), self.code, self._modes(k, t, y)
         rows = [code.residual_changes(at, modes, row) for row in np.diag(self.setting.scale)]
         if not rows[0].size:
             return Manifold(np.eye(self.n_y), np.zeros((self.n_y, 0)), np.zeros(self.n_y))
@@ -278,9 +284,11 @@ class Shooting:
             shift = np.asarray(-np.linalg.lstsq(C / sizes[:, None], c / sizes, rcond=_DEPENDENT)[0], dtype=np.float64)
         return Manifold(V[rank:].T, V[:rank].T, shift)
 
-    def _rate(self, t: float, y: Array) -> Array:
-        """y' of the motion that begins at a state, (n_y,)."""
-        return self.code.rate(t, y, self.code.modes_at(t, y))
+    def _modes(self, k: int, t: float, y: Array) -> Array:
+        """The modes of the contacts at a node: those of its first state, because corrections leave closed gaps open."""
+        if k not in self._known_modes:
+            self._known_modes[k] = self.code.modes_at(t, y)
+        return self._known_modes[k]
 
     def _varied_columns(self, directions: Sequence[Direction]) -> tuple[Array, Array]:
         d = self.solver.description
@@ -292,14 +300,13 @@ class Shooting:
         """The motion over a segment with its derivatives."""
         scale, t0 = self.setting.scale, self.setting.t0 + nodes.period * k / self.setting.segments
         n = manifold.tangent.shape[1]
-        rate = self._rate(t0, nodes.y[k]) / scale
+        rate = self.code.rate(t0, nodes.y[k], self._modes(k, t0, nodes.y[k])) / scale
         start = np.column_stack([manifold.tangent, rate, manifold.shift]) * scale[:, None]
         directions = [Direction("", Kind.START, 0)] * (n + 2)
         if self.varied is not None:
             directions[-1] = self.varied.direction
         for piece in self._pieces(k, nodes):
-            t, end, start, of_time = piece.passed(self.code, directions, start)
-            rate = self._rate(t, end)
+            t, end, rate, start, of_time = piece.passed(self.code, directions, start)
             start = start + np.outer(rate, of_time)
         start = start / scale[:, None]
         return Segment(end / scale, rate / scale, t - t0, start[:, :n], start[:, n], start[:, -1])
@@ -308,9 +315,9 @@ class Shooting:
         """The equations at some nodes. Raises `SolveError` where the motion or its derivative does not exist."""
         m, n, setting = self.setting.segments, self.n_y, self.setting
         times = [setting.t0 + nodes.period * k / m for k in range(m)]
-        manifolds = tuple(self.manifold(t, y) for t, y in zip(times, nodes.y, strict=True))
+        manifolds = tuple(self.manifold(k, t, y) for k, (t, y) in enumerate(zip(times, nodes.y, strict=True)))
         segments = tuple(self.segment(k, nodes, manifolds[k]) for k in range(m))
-        flow = self._rate(setting.t0, nodes.y[0]) / setting.scale
+        flow = self.code.rate(setting.t0, nodes.y[0], self._modes(0, setting.t0, nodes.y[0])) / setting.scale
         rows, residual, kept, transitions = [], [], [self._start_rows(flow)], []
         for k, (segment, manifold) in enumerate(zip(segments, manifolds, strict=True)):
             after = (k + 1) % m
@@ -371,14 +378,33 @@ class Shooting:
     def consistent(self, nodes: Nodes) -> Nodes:
         """The nearest nodes that satisfy the constraints. Raises `SolveError`."""
         d = self.solver.description
-        if not d.constraints.levels:
+        if not (d.constraints.levels or d.contacts.rows):
             return nodes
         names, y = (*d.coordinates, *d.speeds), nodes.y.copy()
         for k, row in enumerate(y):
             t = self.setting.t0 + nodes.period * k / self.setting.segments
             fixed = [names[i] for i in self.setting.fixed if i < len(names)] if k == 0 else []
-            at = self.code.at(t, row)
-            s = at.s if d.states else None
-            q, u = make_consistent(self._problem.functions, t, at.q, at.u, at.r, fixed, 1e-13, s)
-            row[: len(names)] = np.concatenate([q, u])
+            row += self._closing(k, t, row, [i for i, name in enumerate(names) if name in fixed])
+            if d.constraints.levels:
+                at = self.code.at(t, row)
+                s = at.s if d.states else None
+                q, u = make_consistent(self._problem.functions, t, at.q, at.u, at.r, fixed, 1e-13, s)
+                row[: len(names)] = np.concatenate([q, u])
         return replace(nodes, y=y)
+
+    def _closing(self, k: int, t: float, y: Array, fixed: Sequence[int]) -> Array:
+        """The least change (n_y,) of a node that closes the gaps of its closed contacts, by Newton's method."""
+        code, modes, moved = self.code, self._modes(k, t, y), np.zeros(self.n_y)
+        gaps, rates = code.modes.held_rows(modes)
+        scale = self.setting.scale.copy()
+        scale[list(fixed)] = 0.0
+        for _ in range(_CLOSINGS if rates else 0):
+            at = code.at(t, y + moved)
+            rows, n_p = code.modes.rows(at), code.n_position_rows(modes)
+            residual = np.concatenate([rows.value[gaps], rows.rate[rates]])
+            C = np.column_stack([code.residual_changes(at, modes, row) for row in np.diag(scale)])
+            own = C[[*range(n_p - len(gaps), n_p), *range(len(C) - len(rates), len(C))]]
+            others = np.delete(C, [*range(n_p - len(gaps), n_p), *range(len(C) - len(rates), len(C))], axis=0)
+            left = np.concatenate([residual, np.zeros(len(others))])
+            moved -= scale * np.linalg.lstsq(np.vstack([own, others]), left, rcond=_DEPENDENT)[0]
+        return moved

@@ -7,10 +7,12 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+import jump_models
 import numpy as np
 import pytest
 import sympy as sm
 from messages import raises
+from numpy.testing import assert_allclose
 from orbit_models import (
     cartesian_pendulum,
     duffing,
@@ -418,3 +420,41 @@ def test_a_search_that_fails_ends_with_the_residual() -> None:
     solver = forced_van_der_pol().with_parameters(omega=0.3, mu=3.0)
     with raises(kg.SolveError, "no periodic motion of 'forced_van_der_pol'", "misses its start by", "segments="):
         solver.periodic_motion({"x": 8.0, "v": 0.0}, period=2.0 * math.pi / 0.3)
+
+
+# -- contacts ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_ball_on_an_oscillating_table_has_the_multipliers_of_its_impact_map() -> None:
+    """The motion that bounces once a period; the map of time and speed of the impacts is known in closed form."""
+    solver = kg.build(jump_models.table())
+    e, a, omega, g = 0.7, 0.05, 20.0, 9.81
+    T = 2 * np.pi / omega
+    at = (
+        np.arccos((1 - e) / (1 + e) * g * T / 2 / (a * omega)) / omega
+    )  # the time of an impact, with speed g T / 2 after
+    top = a * np.sin(omega * at) + g * T**2 / 8
+    orbit = solver.periodic_motion({"z": top + 5e-4, "v_z": 5e-3}, period=T, t=at + T / 2)
+    assert orbit.forced
+    assert_allclose([orbit["z"], orbit["v_z"]], [top, 0.0], atol=1e-9)
+    t1, t2, v = sm.symbols("t1 t2 v")
+    gap = a * sm.sin(omega * t1) + v * (t2 - t1) - g * (t2 - t1) ** 2 / 2 - a * sm.sin(omega * t2)
+    after = -e * (v - g * (t2 - t1)) + (1 + e) * a * omega * sm.cos(omega * t2)
+    times = [-gap.diff(x) / gap.diff(t2) for x in (t1, v)]
+    speeds = [after.diff(x) + after.diff(t2) * dt for x, dt in zip((t1, v), times, strict=True)]
+    values = {t1: at, t2: at + T, v: g * T / 2}
+    jacobian = np.array(sm.Matrix([times, speeds]).subs(values).tolist(), dtype=float)
+    assert_allclose(np.sort(orbit.multipliers.real), np.sort(np.linalg.eigvals(jacobian)), rtol=1e-7)
+
+
+def test_a_rimless_wheel_has_its_multiplier() -> None:
+    """((I + m l^2 cos 2 alpha) / (I + m l^2))^2; cos^2 of twice the half-angle for a point mass (Coleman 1998)."""
+    solver = kg.build(jump_models.rimless_wheel())
+    I, alpha, gamma, g = 0.01, 0.3, 0.08, 9.81
+    kept = (I + np.cos(2 * alpha)) / (I + 1.0)
+    before = np.sqrt(2 * g / (1 + I) * 2 * np.sin(alpha) * np.sin(gamma) / (1 - kept**2))
+    speed = np.sqrt((kept * before) ** 2 + 2 * g / (1 + I) * (np.cos(alpha + gamma) - np.cos(gamma)))
+    start = {"x": 0.0, "z": 1.0, "th": 0.0, "u_x": speed, "u_z": 0.0, "om": speed}
+    orbit = solver.periodic_motion(start, period=0.5, advance={"th": 2 * alpha, "x": 2 * np.sin(alpha)})
+    assert_allclose(np.abs(orbit.multipliers).min(), kept**2, rtol=1e-9)
+    assert [event.kind for event in orbit.solution.events] == ["opens", "impact", "closes"]
