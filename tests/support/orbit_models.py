@@ -127,3 +127,33 @@ def relay_oscillator() -> kg.Solver:
         states={s: 0},
         events=events,
     )
+
+
+def simplest_walker() -> kg.Solver:
+    """The walker of Garcia, Chatterjee, Ruina and Coleman (1998) in states, beside a damped oscillator at rest."""
+    theta, phi, dtheta, dphi = me.dynamicsymbols("theta phi dtheta dphi")
+    gamma = sm.Symbol("gamma")
+    swing, kept = sm.sin(theta - gamma), sm.cos(2 * theta)
+    reset = {theta: -theta, phi: -2 * theta, dtheta: kept * dtheta, dphi: kept * (1 - kept) * dtheta}
+    states = {theta: dtheta, phi: dphi, dtheta: swing, dphi: swing + (dtheta**2 - sm.cos(theta - gamma)) * sm.sin(phi)}
+    strike = kg.Event("strike", phi - 2 * theta, direction=1, reset=reset)
+
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    x, v = me.dynamicsymbols("x v")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    return kg.build(
+        kg.Model(
+            name="simplest_walker",
+            frame=N,
+            coordinates=(x,),
+            speeds=(v,),
+            kinematics=(v - x.diff(me.dynamicsymbols._t),),
+            bodies=(me.Particle("rest", P, 1),),
+            loads=((P, -(x + v) * N.x),),
+            states=states,
+            events=(strike,),
+            parameters={gamma: 0.009},
+        )
+    )

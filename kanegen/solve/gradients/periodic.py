@@ -91,8 +91,9 @@ class Periodic(Integrable):
             The name of an event of the model: the motion goes from the state after it to the next one (return map). The
             ``guess`` is a state after the event.
         forced
-            Whether the motion has exactly this period; None: if the right-hand side, a gap, or the guard of an event that
-            acts depends on time at one of several states of the guess. True also finds the motion of an autonomous model that has this period.
+            Whether the motion has exactly this period; None: if the right-hand side, a gap, or the guard of an event
+            that acts depends on time at one of several states of the guess. True also finds the motion of an autonomous
+            model that has this period.
         segments
             The number of segments of equal duration, each with a start of its own (multiple shooting): more, if the
             motion is so unstable that it leaves within a period. None: 1, or that of the guess.

@@ -20,6 +20,7 @@ from orbit_models import (
     mathieu,
     pendulum,
     relay_oscillator,
+    simplest_walker,
     van_der_pol,
 )
 from scipy.integrate import solve_ivp
@@ -458,3 +459,33 @@ def test_a_rimless_wheel_has_its_multiplier() -> None:
     orbit = solver.periodic_motion(start, period=0.5, advance={"th": 2 * alpha, "x": 2 * np.sin(alpha)})
     assert_allclose(np.abs(orbit.multipliers).min(), kept**2, rtol=1e-9)
     assert [event.kind for event in orbit.solution.events] == ["opens", "impact", "closes"]
+
+
+@pytest.mark.parametrize(
+    ("theta", "dtheta", "multipliers"),
+    [
+        (0.200310900544287, -0.199832473004977, (-0.19010 + 0.55760j, -0.19010 - 0.55760j)),
+        (0.193937369810188, -0.203866927442012, (4.00, 0.459)),
+    ],
+    ids=["long period", "short period"],
+)
+def test_the_simplest_walker_has_its_published_gaits(
+    theta: float, dtheta: float, multipliers: tuple[complex, ...]
+) -> None:
+    """Garcia et al. (1998), to the digits they print; half a digit of the last one for the multipliers."""
+    start = {"x": 0.0, "v": 0.0, "theta": round(theta, 4), "phi": 2 * round(theta, 4), "dtheta": round(dtheta, 4)}
+    start["dphi"] = (1.0 - math.cos(2 * theta)) * dtheta
+    orbit = simplest_walker().periodic_motion(start, period=3.85, section="strike")
+    assert_allclose([orbit["theta"], orbit["dtheta"]], [theta, dtheta], atol=1e-9)
+    found = [min(orbit.multipliers, key=lambda x: abs(x - wanted)) for wanted in multipliers]
+    assert_allclose(found, multipliers, atol=5e-3 if multipliers[0] == 4.0 else 1e-5)
+
+
+def test_the_gaits_of_the_simplest_walker_double_their_period() -> None:
+    """Near 0.0151 rad."""
+    start = {"x": 0.0, "v": 0.0, "theta": 0.2003, "phi": 0.4006, "dtheta": -0.1998, "dphi": -0.0158}
+    walker = simplest_walker()
+    orbit = walker.periodic_motion(start, period=3.88, section="strike")
+    curve = walker.periodic_motions_curve("gamma", (0.009, 0.0155), orbit, step=0.2)
+    (doubling,) = [point for point in curve.bifurcations if point.kind == "period doubling"]
+    assert_allclose(doubling.value, 0.0151, atol=5e-5)
