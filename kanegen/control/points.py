@@ -1,0 +1,165 @@
+"""Functions of single points of a transcription, with exact first and second derivatives, as functions of a program.
+
+Three kinds of points have values. At a *stage*, the unknowns are z = (q, u, s, u', lambda, r): the equations of motion
+are residuals, not solved for u', so that nothing is factorized and the derivatives are sparse. Rates are multiplied by
+the duration T, because the time is T tau with tau from 0 to 1; the derivatives with respect to T are then those of the
+values. At a *mesh point* of a model with constraints, their residuals and the directions of the projection are values
+(Bordalba, Schoels, Ros, Porta and Diehl 2023, "Direct collocation methods for trajectory optimization in constrained
+robotic systems"). The *ends* have the values of conditions at the start and end, and the cost outside of integrals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kanegen.control.costs import Duration
+from kanegen.control.statement import Statement
+from kanegen.derivation.forces.reactions import MULTIPLIERS
+from kanegen.graph import Node, Tangent, gradient, substitute
+from kanegen.program.builder import Functions
+
+Place = tuple[int, int]
+STAGE, MESH, ENDS = "stage", "mesh", "ends"
+
+
+@dataclass(frozen=True)
+class PointFunctions:
+    """The functions of one kind of points: ``NAME_values``, ``NAME_jacobian``, ``NAME_hessian``.
+
+    ``variables``: places, in the array of arguments (q, u, s, r and what follows), of the variables of derivatives, or
+    ``-1 - k`` for the parameter k. ``n_arguments``: the length of that array without the weights of the values.
+    ``groups``: the number of values of each group, by name, in order. ``jacobian``: (value, variable) of the first
+    derivatives; ``hessian``: those (variable, variable) of the weighted sum of the values, of the lower triangle.
+    """
+
+    name: str
+    n_arguments: int
+    variables: tuple[int, ...]
+    groups: Mapping[str, int]
+    jacobian: tuple[Place, ...]
+    hessian: tuple[Place, ...]
+
+    @property
+    def n_values(self) -> int:
+        """The number of values of a point."""
+        return sum(self.groups.values())
+
+    def rows(self, group: str) -> range:
+        """The places of the values of a group."""
+        names = list(self.groups)
+        first = sum(self.groups[name] for name in names[: names.index(group)])
+        return range(first, first + self.groups[group])
+
+
+class PointMaker:
+    """What adds the functions of points to a program."""
+
+    def __init__(self, f: Functions, statement: Statement) -> None:
+        self.f, self.statement = f, statement
+        self.system, self.equations = f.equations.system, f.equations
+        self.graph, self.n_r = f.graph, len(f.equations.system.r)
+        self.y = (*self.system.q, *self.system.u, *self.system.s)
+        self.parameters = tuple(self.system.p[k] for k in statement.parameters)
+
+    def extra(self, first: int, count: int) -> tuple[Node, ...]:
+        """Arguments that follow the inputs."""
+        return tuple(self.graph.input("r", self.n_r + first + k) for k in range(count))
+
+    def stage(self) -> PointFunctions:
+        """Rates, residuals of the equations of motion, the integrand, and conditions along the path."""
+        f, e, statement = self.f, self.equations, self.statement
+        udot, multipliers = self.extra(0, f.n_u), self.extra(f.n_u, f.n_c)
+        T, tau = self.extra(f.n_u + f.n_c, 2)
+        held = dict(zip(self.system.udot, udot, strict=True))
+        held |= {self.graph.input(MULTIPLIERS, k): x for k, x in enumerate(multipliers)}
+        held[self.system.t] = T * tau
+        user = [self.system.lower(x) for x in (statement.cost.integrand, *(c.expression for c in statement.path))]
+        groups = {
+            "rates": [T * x for x in (*e.qdot.nodes, *self.system.udot, *e.sdot.nodes)],
+            "dynamics": list(f.sensitivities.unbalance),
+            "integrand": [T * user[0]],
+            "path": user[1:],
+        }
+        inputs = tuple(self.system.r[k] for k in statement.inputs)
+        variables = (*self.y, *udot, *multipliers, *inputs, *((T,) if statement.is_timed else ()), *self.parameters)
+        return self._add(STAGE, groups, held, variables, f.n_u + f.n_c + 2)
+
+    def mesh(self) -> PointFunctions | None:
+        """Residuals of the constraints, and the changes of q and u by the projection; None without constraints."""
+        e, f = self.equations, self.f
+        positions, velocities = e.positions.nodes, e.velocities.nodes
+        if not positions and not velocities:
+            return None
+        T, tau = self.extra(0, 2)
+        eta, zeta = self.extra(2, len(positions)), self.extra(2 + len(positions), len(velocities))
+        groups = {
+            "positions": list(positions),
+            "velocities": list(velocities),
+            "moves": [
+                *(gradient(positions, eta, self.system.q) if positions else [f.graph.zero] * f.n_q),
+                *(gradient(velocities, zeta, self.system.u) if velocities else [f.graph.zero] * f.n_u),
+            ],
+        }
+        timed = (T,) if self.statement.is_timed else ()
+        n = 2 + len(eta) + len(zeta)
+        held = {self.system.t: T * tau}
+        return self._add(MESH, groups, held, (*self.y, *eta, *zeta, *timed, *self.parameters), n)
+
+    def ends(self) -> PointFunctions | None:
+        """Conditions at the start and at the end, and the cost outside of integrals; None if there are none."""
+        statement, n_y = self.statement, len(self.y)
+        at_end, (T,) = self.extra(0, n_y), self.extra(n_y, 1)
+        lower, moved = self.system.lower, dict(zip(self.y, at_end, strict=True)) | {self.system.t: T}
+        start = [lower(c.expression) for c in statement.start.conditions]
+        end = [lower(c.expression) for c in statement.end.conditions]
+        cost = [] if statement.cost.rest == 0 else [self.system.lower_with(statement.cost.rest, {Duration: T})]
+        if not (start or end or cost):
+            return None
+        started = substitute(start, {self.system.t: self.graph.zero}) if start else []
+        groups = {"start": started, "end": substitute(end, moved) if end else [], "cost": cost}
+        timed = (T,) if statement.is_timed else ()
+        return self._add(ENDS, groups, {}, (*self.y, *at_end, *timed, *self.parameters), n_y + 1)
+
+    def _add(
+        self,
+        name: str,
+        groups: Mapping[str, Sequence[Node]],
+        held: Mapping[Node, Node],
+        variables: Sequence[Node],
+        n_extra: int,
+    ) -> PointFunctions:
+        """Add the functions of values, with the nodes ``held`` replaced, and of their derivatives."""
+        f = self.f
+        plain = self.system.settled([x for nodes in groups.values() for x in nodes])
+        values = f.sensitivities.simplest(substitute(plain, held))
+        f.add(f"{name}_values", f.fragment().output(values), f"values of a point: {name}")
+        rows = f.sensitivities.derivatives(values, variables)
+        slopes = {(i, k): x for i, row in enumerate(rows) for k, x in enumerate(row) if not x.is_zero}
+        f.add(f"{name}_jacobian", f.fragment().output(list(slopes.values())), f"derivatives of the {name}")
+        curved = self._second(values, self.extra(n_extra, len(values)), variables)
+        if curved:
+            text = f"second derivatives of the weighted values: {name}"
+            f.add(f"{name}_hessian", f.fragment().output(list(curved.values())), text)
+        sizes = {group: len(nodes) for group, nodes in groups.items()}
+        places = tuple(self._place(x) for x in variables)
+        n = len(self.y) + self.n_r + n_extra
+        return PointFunctions(name, n, places, sizes, tuple(slopes), tuple(curved))
+
+    def _second(
+        self, values: Sequence[Node], weights: Sequence[Node], variables: Sequence[Node]
+    ) -> dict[Place, Node]:
+        """The second derivatives of the weighted sum, of the lower triangle, that are not zero."""
+        slopes = gradient(values, weights, variables)
+        tangents = [Tangent(self.graph, {x: self.graph.one}) for x in variables]
+        places = [(i, k) for i in range(len(variables)) for k in range(i + 1)]
+        nodes = self.f.sensitivities.simplest([tangents[k](slopes[i]) for i, k in places])
+        return {place: x for place, x in zip(places, nodes, strict=True) if not x.is_zero}
+
+    def _place(self, node: Node) -> int:
+        """The place of a variable among the arguments, or -1 - k for the parameter k."""
+        array, k = node.payload
+        n_q, n_u, n_s = len(self.system.q), len(self.system.u), len(self.system.s)
+        if array == "p":
+            return -1 - int(k)
+        return int(k) + {"q": 0, "u": n_q, "s": n_q + n_u, "r": n_q + n_u + n_s}[array]

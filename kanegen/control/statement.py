@@ -1,0 +1,283 @@
+"""What the user states of a problem, checked: unknowns, bounds and conditions, in the order of the model's arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import sympy
+
+from kanegen.arrays import Array
+from kanegen.control.costs import Cost, Duration, expression, read_cost
+from kanegen.control.schemes import Scheme
+from kanegen.errors import SolveError, brief, warn_user
+from kanegen.model import Model
+from kanegen.model.expressions import atoms, symbol_name
+from kanegen.solve.values import known_name, number, require_none, unknown
+
+Interval = tuple[float, float]
+"""The lowest and the highest value; equal if the value is given."""
+
+FREE: Final[Interval] = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Bounds ``low`` and ``high`` of an expression of the model."""
+
+    expression: Any
+    low: float
+    high: float
+
+    @property
+    def text(self) -> str:
+        """The condition as messages show it."""
+        shown = str(self.expression).replace("(t)", "")
+        return f"{shown} = {self.low:g}" if self.low == self.high else f"{self.low:g} <= {shown} <= {self.high:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """The conditions at the start or at the end: bounds of each of y = (q, u, s), (n_y, 2), and of expressions."""
+
+    bounds: Array
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A problem of optimal control of ``model``.
+
+    ``components``: the names of y = (q, u, s); ``bounds`` (n_y, 2) of them along the motion. ``inputs``: indices of the
+    inputs that are unknown, with ``input_bounds`` (n, 2); ``held`` (n_r,): the values of the others. ``values``: of the
+    parameters; ``parameters``: indices of those that are unknown, with ``parameter_bounds`` (n, 2).
+    """
+
+    model: Model
+    cost: Cost
+    duration: Interval
+    start: Ends
+    end: Ends
+    bounds: Array
+    path: tuple[Condition, ...]
+    inputs: tuple[int, ...]
+    input_bounds: Array
+    held: Array
+    values: Array
+    parameters: tuple[int, ...]
+    parameter_bounds: Array
+    scheme: Scheme
+    intervals: int
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        return components(self.model)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the unknown inputs."""
+        return tuple(self.model.inputs[k].name for k in self.inputs)
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the unknown parameters."""
+        names = [str(symbol) for symbol in self.model.parameters]
+        return tuple(names[k] for k in self.parameters)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the duration is unknown."""
+        return self.duration[0] != self.duration[1]
+
+
+def components(model: Model) -> tuple[str, ...]:
+    """The names of y = (q, u, s)."""
+    return tuple(map(symbol_name, (*model.coordinates, *model.speeds, *model.states)))
+
+
+def state(
+    model: Any,
+    minimize: Any,
+    duration: Any,
+    start: Any,
+    end: Any,
+    bounds: Any,
+    path: Any,
+    parameters: Any,
+    scheme: Scheme,
+    intervals: int,
+) -> Statement:
+    """The checked problem; the arguments are those of `OptimalControl`. Raises `SolveError`."""
+    require_smooth(model)
+    span, symbols = _duration(duration), _parameter_symbols(model)
+    named = _named(bounds, (*components(model), *(item.name for item in model.inputs)), "bounds")
+    inputs, held = _inputs(model, named)
+    free, parameter_bounds, values = _parameters(model, parameters)
+    cost = read_cost(minimize, frozenset(symbols))
+    of_path = _conditions(path)
+    of_components = np.array([named.get(name, FREE) for name in components(model)]).reshape(-1, 2)
+    input_bounds = np.array([named.get(model.inputs[k].name, FREE) for k in inputs]).reshape(-1, 2)
+    ends = [_ends(model, given, what, of_components) for given, what in ((start, "start"), (end, "end"))]
+    expressions = [cost.integrand, *(c.expression for c in (*of_path, *ends[0].conditions, *ends[1].conditions))]
+    _require_known(model, expressions)
+    if cost.rest.has(Duration) and span[0] == span[1] and cost.integrand == 0:
+        raise SolveError(f"minimize is a function of kg.Duration, but duration={span[0]:g} is given: give (low, high)")
+    found = Statement(
+        model, cost, span, *ends, of_components, of_path, inputs, input_bounds, held, values, free, parameter_bounds,
+        scheme, intervals,
+    )  # fmt: skip
+    _warn_unbounded(found)
+    return found
+
+
+def require_smooth(model: Any) -> None:
+    """Raise `SolveError` for what is no model whose motions are smooth functions of the inputs."""
+    if not isinstance(model, Model):
+        raise SolveError(f"the model is {brief(model)}; expected a kanegen.Model")
+    reason = None
+    if model.resolved_contacts:
+        names = ", ".join(contact.name for contact in model.resolved_contacts)
+        reason = f"contacts ({names}), and motions in several phases are not available: use smooth forces as loads"
+    elif model.events:
+        reason = "events, and motions in several phases are not available: remove them"
+    elif model.control is not None:
+        reason = "controls that follow from constraints: remove control=, and give the controls as inputs"
+    elif laws := [item.name for item in model.inputs if item.law is not None]:
+        reason = f"inputs with feedback laws ({', '.join(laws)}): remove the laws"
+    elif rates := [item.name for item in model.inputs if item.rate is not None]:
+        reason = f"inputs with rates ({', '.join(rates)}): make each of them a state whose rate is an input"
+    if reason:
+        raise SolveError(f"optimal control of {model.name!r}: the model has {reason}")
+
+
+def interval(value: Any, what: str) -> Interval:
+    """A number, or a pair (low, high), None for no bound. Raises `SolveError`."""
+    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
+        given = number(value, what)
+        return given, given
+    if len(value) != 2:
+        raise SolveError(f"{what} is {brief(value)}; expected a number, or a pair (low, high)")
+    low, high = (_bound(x, sign, what) for x, sign in zip(value, (-1.0, 1.0), strict=True))
+    if low > high:
+        raise SolveError(f"{what} has the bounds {low:g} and {high:g}, and the first is larger: no value satisfies them")
+    return low, high
+
+
+def _bound(value: Any, sign: float, what: str) -> float:
+    if value is None:
+        return sign * math.inf
+    try:
+        bound = math.nan if isinstance(value, str | bytes | bool) else float(value)
+    except (TypeError, ValueError):
+        bound = math.nan
+    if math.isnan(bound) or bound == -sign * math.inf:
+        raise SolveError(f"a bound of {what} is {brief(value)}; expected a number, or None for no bound")
+    return bound
+
+
+def _duration(given: Any) -> Interval:
+    low, high = interval(given, "duration")
+    if not low > 0.0:
+        raise SolveError(f"duration is {brief(given)}; expected a positive time in s, or (low, high) with 0 < low")
+    return low, high
+
+
+def _named(given: Any, known: Sequence[str], what: str) -> dict[str, Interval]:
+    """Intervals by name."""
+    if given is not None and not isinstance(given, Mapping):
+        raise SolveError(f"{what} is {brief(given)}; expected a mapping from names or symbols to (low, high)")
+    found: dict[str, Interval] = {}
+    for key, value in (given or {}).items():
+        name = known_name(key, known, f"variable of the model for {what}=")
+        if name in found:
+            raise SolveError(f"{what} contains {name!r} twice, by name and by symbol")
+        found[name] = interval(value, f"{name} in {what}")
+    return found
+
+
+def _inputs(model: Model, named: Mapping[str, Interval]) -> tuple[tuple[int, ...], Array]:
+    """The unknown inputs, those with bounds or without a default, and the values of the others."""
+    unknown_ones = [k for k, item in enumerate(model.inputs) if item.name in named or item.default is None]
+    held = np.array([0.0 if item.default is None else float(item.default) for item in model.inputs])
+    return tuple(unknown_ones), held
+
+
+def _parameter_symbols(model: Model) -> tuple[Any, ...]:
+    return tuple(model.parameters)
+
+
+def _parameters(model: Model, given: Any) -> tuple[tuple[int, ...], Array, Array]:
+    names = [str(symbol) for symbol in model.parameters]
+    named = _named(given, names, "parameters")
+    values = np.array([math.nan if x is None else float(x) for x in model.parameters.values()])
+    for name, (low, high) in named.items():
+        if low == high:
+            values[names.index(name)] = low
+    free = tuple(k for k, name in enumerate(names) if name in named and named[name][0] != named[name][1])
+    missing = [name for k, name in enumerate(names) if math.isnan(values[k]) and k not in free]
+    require_none([f"the parameter {name} has no value: parameters={{{name!r}: ...}}" for name in missing])
+    return free, np.array([named[names[k]] for k in free]).reshape(-1, 2), values
+
+
+def _conditions(given: Any) -> tuple[Condition, ...]:
+    if not isinstance(given, Iterable) or isinstance(given, str | Mapping):
+        raise SolveError(f"path is {brief(given)}; expected tuples (expression, low, high)")
+    found = []
+    for k, each in enumerate(given):
+        if not isinstance(each, tuple) or len(each) != 3:
+            raise SolveError(f"path[{k}] is {brief(each)}; expected a tuple (expression, low, high)")
+        low, high = interval(each[1:], f"path[{k}]")
+        found.append(Condition(expression(each[0], f"path[{k}]"), low, high))
+    return tuple(found)
+
+
+def _ends(model: Model, given: Any, what: str, bounds: Array) -> Ends:
+    """Conditions at an end; those of single components become bounds, which those along the motion must allow."""
+    if given is not None and not isinstance(given, Mapping):
+        raise SolveError(f"{what} is {brief(given)}; expected a mapping from names or expressions to values")
+    names, own, conditions = components(model), bounds.copy(), []
+    problems: list[str] = []
+    for key, value in (given or {}).items():
+        if isinstance(key, str) or symbol_name(key) in names:
+            name = known_name(key, names, f"coordinate, speed or state for {what}=")
+            low, high = interval(value, f"{name} in {what}")
+            k = names.index(name)
+            lowest, highest = max(low, own[k, 0]), min(high, own[k, 1])
+            if lowest > highest:
+                problems.append(
+                    f"{what}: {Condition(sympy.Symbol(name), low, high).text} contradicts the bounds "
+                    f"[{own[k, 0]:g}, {own[k, 1]:g}] of {name}"
+                )
+            own[k] = lowest, highest
+        else:
+            low, high = interval(value, f"{key} in {what}")
+            conditions.append(Condition(expression(key, f"a key of {what}"), low, high))
+    require_none(problems)
+    return Ends(own, tuple(conditions))
+
+
+def _require_known(model: Model, expressions: Iterable[Any]) -> None:
+    """Raise `SolveError` for symbols that the model does not have."""
+    symbols = (*model.coordinates, *model.speeds, *model.states, *model.parameters)
+    known = {*symbols, *(item.symbol for item in model.inputs)}
+    rates = {x.diff() for x in (*model.coordinates, *model.speeds)}
+    for symbol in sorted(atoms(expressions) - known - rates, key=str):
+        names = tuple(map(symbol_name, known))
+        raise SolveError(f"the problem: {unknown(symbol_name(symbol), names, 'symbol of the model')}")
+
+
+def _warn_unbounded(statement: Statement) -> None:
+    """Warn of motions in least time whose inputs can be arbitrarily large."""
+    loose = [
+        name
+        for name, (low, high) in zip(statement.input_names, statement.input_bounds, strict=True)
+        if math.isinf(low) or math.isinf(high)
+    ]
+    if loose and statement.cost.rest.has(Duration) and statement.cost.integrand == 0 and not statement.path:
+        warn_user(
+            f"the duration is minimized, and the inputs {', '.join(loose)} have no bounds: if they can be arbitrarily "
+            "large, there is no shortest motion. Give bounds={...}"
+        )
