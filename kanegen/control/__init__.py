@@ -1,1 +1,7 @@
-"""Optimal control."""
+"""Optimal control: motions that minimize a cost, by direct transcription of the equations of motion."""
+
+from kanegen.control.costs import Duration as Duration
+from kanegen.control.costs import Integral as Integral
+from kanegen.control.motion import OptimalControlError as OptimalControlError
+from kanegen.control.motion import OptimalMotion as OptimalMotion
+from kanegen.control.problem import OptimalControl as OptimalControl

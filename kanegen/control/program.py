@@ -93,6 +93,14 @@ class NonlinearProgram:
         """The cost at x."""
         return float(self._call("cost", x, 1)[0])
 
+    def values(self, x: Array, kind: str, group: str) -> Array:
+        """The values of a group at all points of a kind, (n, size)."""
+        (points,) = (each for each in self.transcription.points if each.functions.name == kind)
+        self.constraints(x)
+        known = np.ctypeslib.as_array(self._data.points[0], (max(self.transcription.n_values, 1),))
+        found: Array = known[points.values(group)]
+        return found
+
     def hessian(self, x: Array, factor: float, multipliers: Array) -> Array:
         """The values of the entries of `hessian_pattern` of the Hessian of the Lagrangian."""
         n, x, given = len(self.hessian_pattern.rows), np.ascontiguousarray(x), np.ascontiguousarray(multipliers)

@@ -54,7 +54,7 @@ def lagrange(nodes: Array) -> list[Array]:
     found = []
     for j, node in enumerate(nodes):
         others = np.delete(nodes, j)
-        found.append(np.poly(others) / np.prod(node - others))
+        found.append(np.atleast_1d(np.poly(others)) / np.prod(node - others))
     return found
 
 

@@ -1,0 +1,153 @@
+"""Optimal motions: what a solution of a problem of optimal control contains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.control.replay import interval_errors, span_error
+from kanegen.control.trajectory import Trajectory
+from kanegen.errors import SolveError
+from kanegen.results import Statistics
+from kanegen.solve import Outcome, Solution, Solver
+from kanegen.solve.solution import Acting, Dense, Events, MotionInputs, RunRecord
+from kanegen.solve.solution.quantities import SolverReference
+from kanegen.solve.values import shown_values
+
+
+class OptimalControlError(SolveError):
+    """A problem of optimal control that was not solved; ``motion`` holds what was reached, an `OptimalMotion`."""
+
+    motion: Any
+
+    def __init__(self, message: str, motion: Any) -> None:
+        super().__init__(message)
+        self.motion = motion
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalMotion:
+    """A motion that minimizes a cost, of :meth:`kanegen.OptimalControl.solve`.
+
+    Attributes
+    ----------
+    cost
+        The value of ``minimize``.
+    duration
+        The duration, s; the motion starts at t = 0.
+    iterations, seconds
+        Iterations of the solver, and the time it took, s, on all meshes.
+    status
+        A sentence about how the iterations ended; ``success``: whether the tolerance of the solver was reached.
+    notes
+        Sentences about how the problem was solved: what the guess was, and what was not reached.
+    parameters
+        Values of the unknown parameters by name.
+    multipliers
+        By name: ``"states"`` (N, n_y), the costates in the mesh intervals: the derivatives of the cost with respect to
+        a disturbance of each state there; ``"path"`` (m, n) those of conditions along the path at the stages.
+    meshes
+        The number of intervals of each mesh, in the order in which they were used.
+    """
+
+    cost: float
+    duration: float
+    iterations: int
+    seconds: float
+    success: bool
+    status: str
+    notes: tuple[str, ...]
+    parameters: Mapping[str, float]
+    multipliers: Mapping[str, Array]
+    meshes: tuple[int, ...]
+    trajectory: Trajectory
+    solver: Solver
+
+    @cached_property
+    def error(self) -> float:
+        """The largest deviation of the motion from the adaptive integrator over single mesh intervals.
+
+        Each interval is replayed from its own start with the same inputs. The deviation of each state is divided by its
+        largest magnitude along the motion.
+        """
+        return float(self.errors.max())
+
+    @cached_property
+    def errors(self) -> Array:
+        """The deviations of `error` in each mesh interval, (N,)."""
+        return interval_errors(self.solver, self.trajectory, self._all_inputs)
+
+    @cached_property
+    def replay_error(self) -> float:
+        """The deviation of a replay of the whole motion from the start, which grows in unstable motions."""
+        return span_error(self.solver, self.trajectory, self._all_inputs)
+
+    @cached_property
+    def inputs(self) -> Mapping[str, Any]:
+        """The unknown inputs by name as functions of time, ``scipy.interpolate.PPoly``; ``r=`` of a run accepts it."""
+        from scipy.interpolate import PPoly
+
+        statement = self.trajectory.layout.statement
+        c, t = self._coefficients, self.trajectory.mesh
+        return {
+            name: PPoly(np.ascontiguousarray(c[:, :, k]), t)
+            for name, k in zip(statement.input_names, statement.inputs, strict=True)
+        }
+
+    @cached_property
+    def solution(self) -> Solution:
+        """The motion as a :class:`kanegen.Solution`, at mesh points and stages, with plots, animation and quantities."""
+        motion, d = self.trajectory, self.solver.description
+        q, u, s = np.split(motion.y, np.cumsum([len(d.coordinates), len(d.speeds)]), axis=1)
+        h = np.diff(motion.mesh)
+        span = {"t_span": (0.0, motion.duration), "method": motion.layout.statement.scheme.name}
+        return Solution(
+            SimpleNamespace(
+                t=motion.t, q=q, u=u, s=s, status=Outcome.FINISHED, message=self.status,
+                statistics=Statistics(
+                    steps=h.size, rejected=0, evaluations=0, repartitions=0, smallest_step=float(h.min()),
+                    largest_step=float(h.max()), last_step=float(h[-1]), largest_error=0.0,
+                ),
+                last=(motion.duration, q[-1], u[-1], *((s[-1],) if d.states else ())),
+                dense=Dense(motion.mesh[:-1], h, motion.dense),
+                events=Events(()), contacts=None, control=None, sensitivities=None,
+                run=RunRecord.of(self.solver, (), span),
+                all_inputs=MotionInputs(lambda: Acting(self._inputs_at(motion.t))),
+                reference=SolverReference(self.solver),
+            )
+        )  # fmt: skip
+
+    @cached_property
+    def _coefficients(self) -> Array:
+        """Coefficients of all inputs in each interval, (s, N, n_r)."""
+        return self.trajectory.polynomials(self.trajectory.at(self.trajectory.layout.inputs))
+
+    @cached_property
+    def _all_inputs(self) -> Any:
+        """All inputs as one ``PPoly``; None for a model without inputs."""
+        if not self.solver.description.inputs:
+            return None
+        from scipy.interpolate import PPoly
+
+        return PPoly(self._coefficients, self.trajectory.mesh)
+
+    def _inputs_at(self, times: Array) -> Array:
+        return np.empty((times.size, 0)) if self._all_inputs is None else np.asarray(self._all_inputs(times))
+
+    def __repr__(self) -> str:
+        found = shown_values(tuple(self.parameters), list(self.parameters.values())) if self.parameters else ""
+        parts = [
+            f"cost {self.cost:.8g}",
+            f"duration {self.duration:.8g} s",
+            *([found] if found else []),
+            f"{self.iterations} iterations",
+            f"{self.seconds:.3g} s",
+            f"{self.meshes[-1]} intervals",
+        ]
+        return f"<OptimalMotion: {self.status}; {', '.join(parts)}>"

@@ -1,0 +1,277 @@
+"""Problems of optimal control: what is minimized, and under which conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.control.code import PointCode, point_code
+from kanegen.control.consistency import Consistency, made_consistent
+from kanegen.control.failure import explanation
+from kanegen.control.guess import Guess, of_trajectory, read_guess
+from kanegen.control.ipopt import STATUSES, Minimum, Progress, minimize, require_ipopt
+from kanegen.control.layout import layout_of
+from kanegen.control.motion import OptimalControlError, OptimalMotion
+from kanegen.control.points import STAGE
+from kanegen.control.program import NonlinearProgram
+from kanegen.control.refinement import refined
+from kanegen.control.schemes import scheme_of
+from kanegen.control.statement import Statement, state
+from kanegen.control.trajectory import Trajectory
+from kanegen.control.transcription import transcribe
+from kanegen.control.variables import Variables, variables_of
+from kanegen.pipeline import build
+from kanegen.solve import Solver
+from kanegen.solve.values import positive, positive_integer
+
+_OPTIONS: Final = {"print_level": 0, "sb": "yes", "tol": 1e-9, "acceptable_tol": 1e-7, "acceptable_iter": 10}
+_WARM: Final = {
+    "warm_start_init_point": "yes",
+    "warm_start_bound_push": 1e-6,
+    "warm_start_mult_bound_push": 1e-6,
+    "mu_init": 1e-4,
+    "bound_push": 1e-6,
+    "bound_frac": 1e-6,
+}
+_LARGEST_ROW: Final = 1e4
+
+
+class OptimalControl:
+    """A motion of a model that minimizes a cost, with unknown inputs as functions of time.
+
+    Expressions are SymPy expressions of t, coordinates, speeds, states, their rates, inputs and parameters of the model.
+    Values and bounds are in SI units; a bound of None is no bound. The motion starts at t = 0.
+
+    Parameters
+    ----------
+    model
+        A :class:`kanegen.Model` without contacts, events and feedback laws. Inputs without a default, and those in
+        ``bounds``, are unknown; the others have their default.
+    minimize
+        A sum of :class:`kanegen.Integral`, :data:`kanegen.Duration` and functions of parameters.
+    duration
+        The duration in s, or ``(low, high)``: it is unknown.
+    start, end
+        Conditions at the start and at the end: a mapping from coordinates, speeds and states, or expressions, to a
+        value or ``(low, high)``. What is not named is unknown. Coordinates and speeds that constraints determine may be
+        named, too, with consistent values.
+    bounds
+        ``(low, high)`` of coordinates, speeds, states and inputs along the motion, by name or symbol.
+    path
+        Conditions along the motion, tuples ``(expression, low, high)``; they hold at the stages of the scheme.
+    parameters
+        ``(low, high)`` of parameters that are unknown, or values that replace those of the model.
+    scheme
+        ``"hermite-simpson"``, ``"trapezoidal"``, ``"midpoint"``, ``"backward-euler"``, ``"radau"`` or ``"gauss"``, the
+        last two also with a number of stages, ``"radau5"``.
+    intervals
+        The number of intervals of the first mesh, or its points from 0 to 1 (fractions of the duration), (N + 1,).
+
+    Raises
+    ------
+    SolveError
+        For conditions that contradict each other, unknown names, and models whose motions are not smooth.
+
+    Examples
+    --------
+    >>> import kanegen as kg
+    >>> import sympy as sm
+    >>> from sympy.physics import mechanics as me
+    >>> x, v, F = me.dynamicsymbols("x v F")
+    >>> N, O = me.ReferenceFrame("N"), me.Point("O")
+    >>> O.set_vel(N, 0)
+    >>> P = O.locatenew("P", x * N.x)
+    >>> P.set_vel(N, v * N.x)
+    >>> model = kg.Model(name="block", frame=N, coordinates=(x,), speeds=(v,), kinematics=(x.diff() - v,),
+    ...                  bodies=(me.Particle("block", P, 1),), loads=((P, F * N.x),), inputs=(F,))
+    >>> problem = kg.OptimalControl(model, kg.Integral(F**2), duration=1.0, start={x: 0, v: 0}, end={x: 1, v: 0})
+    >>> round(problem.solve().cost, 6)
+    12.0
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        minimize: Any,
+        duration: Any,
+        start: Mapping[Any, Any] | None = None,
+        end: Mapping[Any, Any] | None = None,
+        bounds: Mapping[Any, Any] | None = None,
+        path: Any = (),
+        parameters: Mapping[Any, Any] | None = None,
+        scheme: str = "hermite-simpson",
+        intervals: Any = 50,
+    ) -> None:
+        chosen, mesh = scheme_of(scheme), _mesh(intervals)
+        self._mesh = mesh
+        self._statement = state(
+            model, minimize, duration, start, end, bounds, path, parameters, chosen, len(mesh) - 1
+        )
+
+    def solve(
+        self,
+        tolerance: float = 1e-6,
+        *,
+        guess: Any = None,
+        callback: Callable[[Progress], Any] | None = None,
+        max_iterations: int = 3000,
+        max_refinements: int = 8,
+        options: Mapping[str, Any] | None = None,
+    ) -> OptimalMotion:
+        """Solve the problem by IPOPT, on meshes that are refined until `OptimalMotion.error` is below the tolerance.
+
+        Parameters
+        ----------
+        tolerance
+            Largest deviation of a mesh interval from the adaptive integrator, relative to each state.
+        guess
+            Where the iterations start: a mapping from names or symbols to a number, values at equal distances (n,), or a
+            table (times, values), with ``kg.Duration`` as a further key; a :class:`kanegen.Solution`; an
+            :class:`OptimalMotion`. None, and for what a mapping does not name: a straight line from start to end.
+        callback
+            A function of a record with ``iteration``, ``cost``, ``infeasibility`` and ``dual_infeasibility``.
+        max_iterations
+            Most iterations on one mesh.
+        max_refinements
+            Most times that the mesh is refined; 0: only the first mesh is used.
+        options
+            Further options of IPOPT.
+
+        Raises
+        ------
+        OptimalControlError
+            If the solver fails; its ``motion`` is the one that was reached. After Ctrl-C the motion is returned, with
+            ``success`` False.
+        SolveError
+            For wrong arguments, a start that contradicts the constraints of the model, and if ipyopt is not installed.
+        """
+        require_ipopt()
+        tolerance = positive(tolerance, "tolerance")
+        given = {**_OPTIONS, "max_iter": positive_integer(max_iterations, "max_iterations"), **(options or {})}
+        refinements = 0 if max_refinements == 0 else positive_integer(max_refinements, "max_refinements")
+        run = _Run(self._statement, self._code, given, callback)
+        start = read_guess(self._statement, guess, self._code.n_constraints)
+        motion = run.on(self._mesh, start, self._solver)
+        for _ in range(refinements):
+            mesh = refined(motion.trajectory, motion.errors, tolerance) if motion.success else None
+            if mesh is None:
+                return motion
+            motion = run.on(mesh, of_trajectory(self._statement, motion.trajectory), self._solver, warm=True)
+        return motion
+
+    @cached_property
+    def _code(self) -> PointCode:
+        return point_code(self._statement)
+
+    @cached_property
+    def _solver(self) -> Solver:
+        return build(self._statement.model)
+
+    def __repr__(self) -> str:
+        s = self._statement
+        span = f"{s.duration[0]:g} s" if not s.is_timed else f"{s.duration[0]:g} to {s.duration[1]:g} s"
+        unknowns = ", ".join((*s.input_names, *s.parameter_names)) or "none"
+        return f"<OptimalControl of {s.model.name!r}: unknown {unknowns}; duration {span}; {s.scheme.name}>"
+
+
+class _Run:
+    """Solutions of a problem on one mesh after another."""
+
+    def __init__(
+        self,
+        statement: Statement,
+        code: PointCode,
+        options: Mapping[str, Any],
+        callback: Callable[[Progress], Any] | None,
+    ) -> None:
+        self.statement, self.code, self.options, self.callback = statement, code, options, callback
+        self.iterations, self.seconds = 0, 0.0
+        self.meshes: list[int] = []
+
+    def on(self, mesh: Array, guess: Guess, solver: Solver, warm: bool = False) -> OptimalMotion:
+        """The motion on a mesh. Raises `OptimalControlError`."""
+        layout = layout_of(self.statement, self.code, mesh)
+        consistent = made_consistent(layout, self.code, variables_of(layout, guess))
+        program = scaled_program(self.code, consistent)
+        x, variables = consistent.variables.start / program.scale, consistent.variables
+        bounds = variables.low / program.scale, variables.high / program.scale
+        options = {**self.options, **{k: v for k, v in _WARM.items() if k != "warm_start_init_point"}} if warm else self.options
+        found = minimize(program, x, bounds, options, self.callback)
+        self.iterations, self.seconds = self.iterations + found.iterations, self.seconds + found.seconds
+        self.meshes.append(len(mesh) - 1)
+        motion = self._motion(program, found, consistent, solver)
+        if not found.success and found.status != 5:
+            raise OptimalControlError(explanation(program, found, motion.trajectory), motion)
+        return motion
+
+    def _motion(
+        self, program: NonlinearProgram, found: Minimum, consistent: Consistency, solver: Solver
+    ) -> OptimalMotion:
+        trajectory = trajectory_of(program, found.x)
+        parameters = dict(zip(solver.description.parameters, trajectory.parameters.tolist(), strict=True))
+        return OptimalMotion(
+            cost=found.cost,
+            duration=trajectory.duration,
+            iterations=self.iterations,
+            seconds=self.seconds,
+            success=found.success,
+            status=STATUSES.get(found.status, f"status {found.status} of IPOPT"),
+            notes=consistent.notes,
+            parameters={name: parameters[name] for name in self.statement.parameter_names},
+            multipliers=_multipliers(program, found),
+            meshes=tuple(self.meshes),
+            trajectory=trajectory,
+            solver=solver.with_parameters(parameters) if parameters else solver,
+        )
+
+
+def scaled_program(code: PointCode, consistent: Consistency) -> NonlinearProgram:
+    """The program with scaled variables, and rows whose derivatives at the start are of magnitude 1."""
+    variables, layout = consistent.variables, consistent.layout
+    transcription = transcribe(layout, code, consistent.kept)
+    n_g = transcription.n_g
+    plain = NonlinearProgram(transcription, code, variables.scale, np.ones(n_g))
+    values = np.abs(np.nan_to_num(plain.jacobian(variables.start / variables.scale)))
+    largest = np.zeros(n_g)
+    np.maximum.at(largest, plain.jacobian_pattern.rows, values)
+    rows = 1.0 / np.clip(np.where(largest > 0.0, largest, 1.0), 1.0 / _LARGEST_ROW, _LARGEST_ROW)
+    return NonlinearProgram(transcription, code, variables.scale, rows)
+
+
+def trajectory_of(program: NonlinearProgram, x: Array) -> Trajectory:
+    """The motion at scaled variables."""
+    layout = program.transcription.layout
+    model = layout.statement.model
+    variables = x * program.scale
+    duration = np.append(variables, layout.known)[layout.duration]
+    rates = program.values(x, STAGE, "rates") / duration
+    n_q, n_u = len(model.coordinates), len(model.speeds)
+    return Trajectory(layout, variables, rates[:, :n_q], rates[:, n_q + n_u :])
+
+
+def _multipliers(program: NonlinearProgram, found: Minimum) -> dict[str, Array]:
+    """Multipliers of rows in SI units."""
+    labels, all_rows = program.transcription.labels, found.multipliers * program.row_scale
+    statement = program.transcription.layout.statement
+    ends, path = labels["defects, end"], labels["path"]
+    return {
+        "states": all_rows[ends.start : ends.stop].reshape(-1, len(statement.components)),
+        "path": all_rows[path.start : path.stop].reshape(-1, max(len(statement.path), 1)),
+    }
+
+
+def _mesh(intervals: Any) -> Array:
+    """The points of the first mesh, from 0 to 1. Raises `SolveError`."""
+    if np.ndim(intervals) == 0:
+        return np.linspace(0.0, 1.0, positive_integer(intervals, "intervals") + 1)
+    from kanegen.arrays import real_array
+    from kanegen.errors import SolveError
+
+    mesh = real_array(intervals, "intervals")
+    if mesh.ndim != 1 or mesh.size < 2 or mesh[0] != 0.0 or mesh[-1] != 1.0 or not (np.diff(mesh) > 0.0).all():
+        raise SolveError("intervals is an array; expected increasing points of the mesh from 0 to 1, (N + 1,)")
+    return mesh
