@@ -96,7 +96,7 @@ def _of_columns(statement: Statement, given: Mapping[Any, Any], n_constraints: i
 
 def _of_solution(statement: Statement, solution: Solution, n_constraints: int) -> Guess:
     record, own = solution.run, (*solution.run.coordinates, *solution.run.speeds, *solution.run.states)
-    if own != statement.components:
+    if own != statement.components[: statement.n_state]:
         raise SolveError(
             f"guess is a motion of {', '.join(own)}; expected one of the model, with {', '.join(statement.components)}"
         )
@@ -104,9 +104,9 @@ def _of_solution(statement: Statement, solution: Solution, n_constraints: int) -
     if t.size < 2:
         raise SolveError("guess is a motion with fewer than two times")
     duration = float(t[-1] - t[0])
-    y = np.hstack([solution.q, solution.u, solution.s])[first]
-    columns = [record.inputs.index(name) for name in statement.input_names]
-    r = np.nan_to_num(solution.inputs[first][:, columns])
+    given = np.nan_to_num(solution.inputs[first])
+    y = np.hstack([solution.q[first], solution.u[first], solution.s[first], given[:, list(statement.rated)]])
+    r = given[:, list(statement.inputs)]
     values = [record.parameters.get(name) for name in statement.parameter_names]
     pairs = zip(values, statement.parameters, statement.parameter_bounds, strict=True)
     parameters = np.array([_parameter(statement, k, pair) if x is None else x for x, k, pair in pairs])

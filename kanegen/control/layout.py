@@ -55,6 +55,13 @@ class Layout:
         return rows[first][np.argsort(times, kind="stable")]
 
     @cached_property
+    def weights(self) -> Array:
+        """The weights of the stages in integrals over the time from 0 to 1, (m,)."""
+        found = np.zeros(len(self.tau))
+        np.add.at(found, self.stages, np.diff(self.mesh)[:, None] * self.statement.scheme.b)
+        return found
+
+    @cached_property
     def tau_of_stages(self) -> Array:
         """The times of the stages, (N, s), from 0 to 1."""
         return self.tau[self.stages]
@@ -100,6 +107,7 @@ def layout_of(statement: Statement, code: PointCode, mesh: Array) -> Layout:
     unknown = a.variables(m, len(statement.inputs))
     inputs = np.tile(a.numbers(statement.held), (m, 1))
     inputs[:, list(statement.inputs)] = unknown
+    inputs[stages.ravel()[:, None], list(statement.rated)] = stage_y.reshape(-1, n_y)[:, statement.n_state :]
     points = code.kind(MESH)
     moves = np.full((n + 1, points.rows("positions").stop + points.groups["velocities"] if points else 0), -1, np.int32)
     moves[1:] = a.variables(n, moves.shape[1])

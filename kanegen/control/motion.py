@@ -93,18 +93,16 @@ class OptimalMotion:
         """The unknown inputs by name as functions of time, ``scipy.interpolate.PPoly``; ``r=`` of a run accepts it."""
         from scipy.interpolate import PPoly
 
-        statement = self.trajectory.layout.statement
-        c, t = self._coefficients, self.trajectory.mesh
-        return {
-            name: PPoly(np.ascontiguousarray(c[:, :, k]), t)
-            for name, k in zip(statement.input_names, statement.inputs, strict=True)
-        }
+        statement, c = self.trajectory.layout.statement, self.trajectory.inputs
+        names = self.solver.description.inputs
+        wanted = sorted((*statement.inputs, *statement.rated))
+        return {names[k]: PPoly(np.ascontiguousarray(c[:, :, k]), self.trajectory.mesh) for k in wanted}
 
     @cached_property
     def solution(self) -> Solution:
         """The motion as a :class:`kanegen.Solution`, at mesh points and stages, with plots, animation and quantities."""
         motion, d = self.trajectory, self.solver.description
-        q, u, s = np.split(motion.y, np.cumsum([len(d.coordinates), len(d.speeds)]), axis=1)
+        q, u, s, _ = np.split(motion.y, np.cumsum([len(d.coordinates), len(d.speeds), len(d.states)]), axis=1)
         h = np.diff(motion.mesh)
         span = {"t_span": (0.0, motion.duration), "method": motion.layout.statement.scheme.name}
         return Solution(
@@ -115,7 +113,7 @@ class OptimalMotion:
                     largest_step=float(h.max()), last_step=float(h[-1]), largest_error=0.0,
                 ),
                 last=(motion.duration, q[-1], u[-1], *((s[-1],) if d.states else ())),
-                dense=Dense(motion.mesh[:-1], h, motion.dense),
+                dense=Dense(motion.mesh[:-1], h, motion.dense[:, :, : motion.layout.statement.n_state]),
                 events=Events(()), contacts=None, control=None, sensitivities=None,
                 run=RunRecord.of(self.solver, (), span),
                 all_inputs=MotionInputs(lambda: Acting(self._inputs_at(motion.t))),
@@ -124,18 +122,13 @@ class OptimalMotion:
         )  # fmt: skip
 
     @cached_property
-    def _coefficients(self) -> Array:
-        """Coefficients of all inputs in each interval, (s, N, n_r)."""
-        return self.trajectory.polynomials(self.trajectory.at(self.trajectory.layout.inputs))
-
-    @cached_property
     def _all_inputs(self) -> Any:
         """All inputs as one ``PPoly``; None for a model without inputs."""
         if not self.solver.description.inputs:
             return None
         from scipy.interpolate import PPoly
 
-        return PPoly(self._coefficients, self.trajectory.mesh)
+        return PPoly(self.trajectory.inputs, self.trajectory.mesh)
 
     def _inputs_at(self, times: Array) -> Array:
         return np.empty((times.size, 0)) if self._all_inputs is None else np.asarray(self._all_inputs(times))

@@ -59,7 +59,7 @@ class PointMaker:
         self.f, self.statement = f, statement
         self.system, self.equations = f.equations.system, f.equations
         self.graph, self.n_r = f.graph, len(f.equations.system.r)
-        self.y = (*self.system.q, *self.system.u, *self.system.s)
+        self.y = (*self.system.q, *self.system.u, *self.system.s, *(self.system.r[k] for k in statement.rated))
         self.parameters = tuple(self.system.p[k] for k in statement.parameters)
 
     def extra(self, first: int, count: int) -> tuple[Node, ...]:
@@ -76,7 +76,7 @@ class PointMaker:
         held[self.system.t] = T * tau
         user = [self.system.lower(x) for x in (statement.cost.integrand, *(c.expression for c in statement.path))]
         groups = {
-            "rates": [T * x for x in (*e.qdot.nodes, *self.system.udot, *e.sdot.nodes)],
+            "rates": [T * x for x in (*e.qdot.nodes, *self.system.udot, *e.sdot.nodes, *self._input_rates)],
             "dynamics": list(f.sensitivities.unbalance),
             "integrand": [T * user[0]],
             "path": user[1:],
@@ -84,6 +84,12 @@ class PointMaker:
         inputs = tuple(self.system.r[k] for k in statement.inputs)
         variables = (*self.y, *udot, *multipliers, *inputs, *((T,) if statement.is_timed else ()), *self.parameters)
         return self._add(STAGE, groups, held, variables, f.n_u + f.n_c + 2)
+
+    @property
+    def _input_rates(self) -> tuple[Node, ...]:
+        """The rates of the inputs that have rates."""
+        found = (self.system.input_rates[k] for k in self.statement.rated)
+        return tuple(x for x in found if x is not None)
 
     def mesh(self) -> PointFunctions | None:
         """Residuals of the constraints, and the changes of q and u by the projection; None without constraints."""
@@ -143,7 +149,7 @@ class PointMaker:
             f.add(f"{name}_hessian", f.fragment().output(list(curved.values())), text)
         sizes = {group: len(nodes) for group, nodes in groups.items()}
         places = tuple(self._place(x) for x in variables)
-        n = len(self.y) + self.n_r + n_extra
+        n = self.statement.n_state + self.n_r + n_extra
         return PointFunctions(name, n, places, sizes, tuple(slopes), tuple(curved))
 
     def _second(

@@ -23,7 +23,8 @@ from kanegen.control.schemes import scheme_of
 from kanegen.control.statement import Statement, state
 from kanegen.control.trajectory import Trajectory
 from kanegen.control.transcription import transcribe
-from kanegen.control.variables import Variables, variables_of
+from kanegen.control.variables import variables_of
+from kanegen.control.warm import transferred
 from kanegen.pipeline import build
 from kanegen.solve import Solver
 from kanegen.solve.values import positive, positive_integer
@@ -31,11 +32,12 @@ from kanegen.solve.values import positive, positive_integer
 _OPTIONS: Final = {"print_level": 0, "sb": "yes", "tol": 1e-9, "acceptable_tol": 1e-7, "acceptable_iter": 10}
 _WARM: Final = {
     "warm_start_init_point": "yes",
-    "warm_start_bound_push": 1e-6,
-    "warm_start_mult_bound_push": 1e-6,
-    "mu_init": 1e-4,
-    "bound_push": 1e-6,
-    "bound_frac": 1e-6,
+    "warm_start_bound_push": 1e-9,
+    "warm_start_bound_frac": 1e-9,
+    "warm_start_slack_bound_push": 1e-9,
+    "warm_start_slack_bound_frac": 1e-9,
+    "warm_start_mult_bound_push": 1e-9,
+    "mu_init": 1e-7,
 }
 _LARGEST_ROW: Final = 1e4
 
@@ -104,7 +106,7 @@ class OptimalControl:
         path: Any = (),
         parameters: Mapping[Any, Any] | None = None,
         scheme: str = "hermite-simpson",
-        intervals: Any = 50,
+        intervals: Any = 100,
     ) -> None:
         chosen, mesh = scheme_of(scheme), _mesh(intervals)
         self._mesh = mesh
@@ -191,6 +193,7 @@ class _Run:
         self.statement, self.code, self.options, self.callback = statement, code, options, callback
         self.iterations, self.seconds = 0, 0.0
         self.meshes: list[int] = []
+        self.last: tuple[NonlinearProgram, Minimum] | None = None
 
     def on(self, mesh: Array, guess: Guess, solver: Solver, warm: bool = False) -> OptimalMotion:
         """The motion on a mesh. Raises `OptimalControlError`."""
@@ -199,8 +202,11 @@ class _Run:
         program = scaled_program(self.code, consistent)
         x, variables = consistent.variables.start / program.scale, consistent.variables
         bounds = variables.low / program.scale, variables.high / program.scale
-        options = {**self.options, **{k: v for k, v in _WARM.items() if k != "warm_start_init_point"}} if warm else self.options
-        found = minimize(program, x, bounds, options, self.callback)
+        options, multipliers = self.options, None
+        if self.last is not None and warm:
+            options, multipliers = {**_WARM, **options}, transferred(*self.last, program)
+        found = minimize(program, x, bounds, options, self.callback, multipliers)
+        self.last = program, found
         self.iterations, self.seconds = self.iterations + found.iterations, self.seconds + found.seconds
         self.meshes.append(len(mesh) - 1)
         motion = self._motion(program, found, consistent, solver)

@@ -30,8 +30,18 @@ def refined(motion: Trajectory, errors: Array, tolerance: float) -> Array | None
     parts = np.where(switching, np.maximum(parts, np.clip(np.ceil(lengths / shortest), 2, _MOST_PARTS)), parts)
     if (parts == 1).all():
         return None
+    parts = _limited(parts.astype(int), np.where(switching, np.inf, errors))
     pieces = [np.linspace(a, b, int(n) + 1)[:-1] for a, b, n in zip(mesh[:-1], mesh[1:], parts, strict=True)]
     return np.append(np.concatenate(pieces), 1.0)
+
+
+def _limited(parts: Array, errors: Array) -> Array:
+    """At most twice as many intervals as before, those of the largest errors first."""
+    budget, kept = len(parts), np.ones_like(parts)
+    for k in np.argsort(-errors, kind="stable"):
+        kept[k] = min(parts[k], budget + 1)
+        budget -= kept[k] - 1
+    return kept
 
 
 def _switching(motion: Trajectory) -> Array:

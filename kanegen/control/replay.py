@@ -22,14 +22,20 @@ def interval_errors(solver: Solver, motion: Trajectory, inputs: Any) -> Array:
     errors = np.empty(len(motion.mesh) - 1)
     for k, (t0, t1) in enumerate(zip(motion.mesh[:-1].tolist(), motion.mesh[1:].tolist(), strict=True)):
         ends = _replayed(solver, (t0, t1), motion.mesh_y[k], inputs, None)
-        errors[k] = np.inf if ends is None else (np.abs(ends[-1] - motion.mesh_y[k + 1]) / motion.scale).max()
+        errors[k] = np.inf if ends is None else _deviation(motion, ends[-1], motion.mesh_y[k + 1])
     return errors
 
 
 def span_error(solver: Solver, motion: Trajectory, inputs: Any) -> float:
     """The largest deviation at mesh points of a replay of the whole motion from its start, scaled in the same way."""
     found = _replayed(solver, (float(motion.mesh[0]), float(motion.mesh[-1])), motion.mesh_y[0], inputs, motion.mesh)
-    return np.inf if found is None else float((np.abs(found - motion.mesh_y) / motion.scale).max())
+    return np.inf if found is None else _deviation(motion, found, motion.mesh_y)
+
+
+def _deviation(motion: Trajectory, found: Array, y: Array) -> float:
+    """The largest scaled difference of states (..., n); y can contain inputs behind them."""
+    n = found.shape[-1]
+    return float((np.abs(found - y[..., :n]) / motion.scale[:n]).max())
 
 
 def _replayed(
@@ -37,7 +43,7 @@ def _replayed(
 ) -> Array | None:
     """The states of a run; None if it does not reach its end."""
     d = solver.description
-    q, u, s = np.split(y, np.cumsum([len(d.coordinates), len(d.speeds)]))
+    q, u, s, _ = np.split(y, np.cumsum([len(d.coordinates), len(d.speeds), len(d.states)]))
     states = {"s0": s} if d.states else {}
     try:
         run = solver.integrate(span, q, u, inputs, method="dop853", rtol=_RTOL, atol=_ATOL, t_eval=t_eval, **states)

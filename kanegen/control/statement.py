@@ -41,7 +41,7 @@ class Condition:
 
 @dataclass(frozen=True, eq=False)
 class Ends:
-    """The conditions at the start or at the end: bounds of each of y = (q, u, s), (n_y, 2), and of expressions."""
+    """The conditions at the start or at the end: bounds of each of y, (n_y, 2), and of expressions."""
 
     bounds: Array
     conditions: tuple[Condition, ...]
@@ -51,9 +51,10 @@ class Ends:
 class Statement:
     """A problem of optimal control of ``model``.
 
-    ``components``: the names of y = (q, u, s); ``bounds`` (n_y, 2) of them along the motion. ``inputs``: indices of the
-    inputs that are unknown, with ``input_bounds`` (n, 2); ``held`` (n_r,): the values of the others. ``values``: of the
-    parameters; ``parameters``: indices of those that are unknown, with ``parameter_bounds`` (n, 2).
+    ``components``: the names of y = (q, u, s, inputs that have rates); ``rated``: indices of these inputs. ``bounds``
+    (n_y, 2) of y along the motion. ``inputs``: indices of the inputs that are unknown, with ``input_bounds`` (n, 2);
+    ``held`` (n_r,): the values of the others. ``values``: of the parameters; ``parameters``: indices of those that are
+    unknown, with ``parameter_bounds`` (n, 2).
     """
 
     model: Model
@@ -74,7 +75,18 @@ class Statement:
 
     @property
     def components(self) -> tuple[str, ...]:
+        """The names of y."""
         return components(self.model)
+
+    @property
+    def rated(self) -> tuple[int, ...]:
+        """Indices of the inputs that have rates: they are continuous, as states are."""
+        return rated(self.model)
+
+    @property
+    def n_state(self) -> int:
+        """The number of coordinates, speeds and states."""
+        return len(self.model.coordinates) + len(self.model.speeds) + len(self.model.states)
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -94,8 +106,14 @@ class Statement:
 
 
 def components(model: Model) -> tuple[str, ...]:
-    """The names of y = (q, u, s)."""
-    return tuple(map(symbol_name, (*model.coordinates, *model.speeds, *model.states)))
+    """The names of y = (q, u, s, inputs that have rates)."""
+    own = map(symbol_name, (*model.coordinates, *model.speeds, *model.states))
+    return (*own, *(model.inputs[k].name for k in rated(model)))
+
+
+def rated(model: Model) -> tuple[int, ...]:
+    """Indices of the inputs that have rates."""
+    return tuple(k for k, item in enumerate(model.inputs) if item.rate is not None)
 
 
 def state(
@@ -113,7 +131,8 @@ def state(
     """The checked problem; the arguments are those of `OptimalControl`. Raises `SolveError`."""
     require_smooth(model)
     span, symbols = _duration(duration), _parameter_symbols(model)
-    named = _named(bounds, (*components(model), *(item.name for item in model.inputs)), "bounds")
+    names = dict.fromkeys((*components(model), *(item.name for item in model.inputs)))
+    named = _named(bounds, tuple(names), "bounds")
     inputs, held = _inputs(model, named)
     free, parameter_bounds, values = _parameters(model, parameters)
     cost = read_cost(minimize, frozenset(symbols))
@@ -147,8 +166,6 @@ def require_smooth(model: Any) -> None:
         reason = "controls that follow from constraints: remove control=, and give the controls as inputs"
     elif laws := [item.name for item in model.inputs if item.law is not None]:
         reason = f"inputs with feedback laws ({', '.join(laws)}): remove the laws"
-    elif rates := [item.name for item in model.inputs if item.rate is not None]:
-        reason = f"inputs with rates ({', '.join(rates)}): make each of them a state whose rate is an input"
     if reason:
         raise SolveError(f"optimal control of {model.name!r}: the model has {reason}")
 
@@ -200,7 +217,8 @@ def _named(given: Any, known: Sequence[str], what: str) -> dict[str, Interval]:
 
 def _inputs(model: Model, named: Mapping[str, Interval]) -> tuple[tuple[int, ...], Array]:
     """The unknown inputs, those with bounds or without a default, and the values of the others."""
-    unknown_ones = [k for k, item in enumerate(model.inputs) if item.name in named or item.default is None]
+    free = (k for k, item in enumerate(model.inputs) if item.name in named or item.default is None)
+    unknown_ones = [k for k in free if k not in rated(model)]
     held = np.array([0.0 if item.default is None else float(item.default) for item in model.inputs])
     return tuple(unknown_ones), held
 

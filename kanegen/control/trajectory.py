@@ -70,15 +70,18 @@ class Trajectory:
         largest = np.abs(self.y).max(axis=0)
         return np.where(largest > 0.0, largest, 1.0)
 
-    def polynomials(self, values: Array) -> Array:
-        """Coefficients (s, N, n), of powers of the time since the start of each interval, of values at all stages (m, n).
+    @cached_property
+    def inputs(self) -> Array:
+        """Coefficients (s + 1, N, n_r) of all inputs, of powers of the time since the start of each interval.
 
-        The highest power is first, as in ``scipy.interpolate.PPoly``.
+        The highest power is first, as in ``scipy.interpolate.PPoly``. Inputs that have rates are integrals of these.
         """
-        scheme, h = self.layout.statement.scheme, np.diff(self.mesh)
+        statement, h = self.layout.statement, np.diff(self.mesh)
+        scheme, values = statement.scheme, self.at(self.layout.inputs)[self.layout.stages]
         basis = np.array(lagrange(scheme.c))  # (s, s): stage, power
-        powers = np.arange(len(scheme.c) - 1, -1, -1)
-        c = np.einsum("kjn,jp->pkn", values[self.layout.stages], basis)
+        c = np.pad(np.einsum("kjn,jp->pkn", values, basis), ((1, 0), (0, 0), (0, 0)))
+        c[:, :, list(statement.rated)] = self._states[:, :, statement.n_state :].transpose(1, 0, 2)
+        powers = np.arange(len(scheme.c), -1, -1)
         return np.asarray(c / h[None, :, None] ** powers[:, None, None])
 
     def states_at(self, tau: Array) -> Array:
@@ -93,11 +96,16 @@ class Trajectory:
     @cached_property
     def dense(self) -> Array:
         """Coefficients (N, s + 1, n_y) of the states in the nested form of :class:`kanegen.results.Dense`."""
-        scheme, h = self.layout.statement.scheme, np.diff(self.mesh)
-        changes = np.einsum("jp,kjn->kpn", scheme.dense, self.rates) * h[:, None, None]
-        changes[:, -1] += self.mesh_y[:-1]
-        form = _nested(len(scheme.c))
-        return np.asarray(np.einsum("pc,kpn->kcn", np.linalg.inv(form).T, changes))
+        form = _nested(len(self.layout.statement.scheme.c))
+        return np.asarray(np.einsum("pc,kpn->kcn", np.linalg.inv(form).T, self._states))
+
+    @cached_property
+    def _states(self) -> Array:
+        """Coefficients (N, s + 1, n_y) of the states, of powers of the fraction of each interval, highest first."""
+        dense = self.layout.statement.scheme.dense
+        found = np.einsum("jp,kjn->kpn", dense, self.rates) * np.diff(self.mesh)[:, None, None]
+        found[:, -1] += self.mesh_y[:-1]
+        return np.asarray(found)
 
 
 def _nested(degree: int) -> Array:

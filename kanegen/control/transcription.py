@@ -120,18 +120,24 @@ class _Builder:
         y = np.empty((m, at.mesh_y.shape[1]), dtype=np.int32)
         y[at.stages.ravel()] = at.stage_y.reshape(-1, y.shape[1])
         duration = np.full((m, 1), at.duration, dtype=np.int32)
-        return np.hstack([y, at.inputs, at.udot, at.multipliers, duration, at.stage_tau[:, None]])
+        own = y[:, : self.statement.n_state]
+        return np.hstack([own, at.inputs, at.udot, at.multipliers, duration, at.stage_tau[:, None]])
 
     def _mesh_arguments(self) -> Places:
         at, n = self.layout, len(self.layout.mesh)
-        r = np.full((n, at.inputs.shape[1]), at.zero, dtype=np.int32)
         duration = np.full((n, 1), at.duration, dtype=np.int32)
-        return np.hstack([at.mesh_y, r, duration, at.mesh_tau[:, None], at.moves])
+        return np.hstack([self._states(at.mesh_y), duration, at.mesh_tau[:, None], at.moves])
+
+    def _states(self, y: Places) -> Places:
+        """The places of states and inputs at mesh points, where only inputs with rates have values."""
+        r = np.full((len(y), self.layout.inputs.shape[1]), self.layout.zero, dtype=np.int32)
+        r[:, list(self.statement.rated)] = y[:, self.statement.n_state :]
+        return np.hstack([y[:, : self.statement.n_state], r])
 
     def _end_arguments(self) -> Places:
         at = self.layout
-        r = np.full(at.inputs.shape[1], at.zero, dtype=np.int32)
-        return np.hstack([at.mesh_y[0], r, at.mesh_y[-1], [at.duration]]).astype(np.int32)[None]
+        start = self._states(at.mesh_y[:1])[0]
+        return np.hstack([start, at.mesh_y[-1], [at.duration]]).astype(np.int32)[None]
 
     def _rows(self, name: str, count: int, low: Any = 0.0, high: Any = 0.0) -> Integers:
         """New rows of constraints."""
@@ -171,9 +177,7 @@ class _Builder:
         bounds = np.array([(c.low, c.high) for c in statement.path]).reshape(-1, 2)
         low, high = (np.tile(bounds[:, k], len(path)) for k in (0, 1))
         self.curved.add(self._rows("path", path.size, low, high), path.ravel(), 1.0)
-        weights = np.zeros(len(at.tau))
-        np.add.at(weights, at.stages, np.diff(at.mesh)[:, None] * statement.scheme.b)
-        self.cost.add(0, points.values("integrand")[:, 0], weights)
+        self.cost.add(0, points.values("integrand")[:, 0], at.weights)
 
     def projections(self, kept: Array | None) -> None:
         """Constraints on positions and speeds at mesh points."""

@@ -10,6 +10,9 @@ from kanegen.arrays import Array
 from kanegen.control.guess import Guess
 from kanegen.control.layout import Layout
 
+_LEAST_ACCELERATION = 10.0
+"""Smallest unit of accelerations: guesses are mostly straight lines, whose accelerations vanish."""
+
 
 class Variables(NamedTuple):
     """Start values, bounds, and the units of the variables, (n_x,) each, in SI units."""
@@ -58,10 +61,11 @@ def _scales(layout: Layout, start: Array, low: Array, high: Array) -> Array:
         sizes = np.maximum(sizes, np.where(np.isfinite(bound), np.abs(bound), 0.0))
     scale = np.ones(layout.n_x)
     statement = layout.statement
-    for places in (layout.all_y, layout.inputs[:, list(statement.inputs)], layout.udot):
+    y, inputs = layout.all_y, layout.inputs[:, list(statement.inputs)]
+    for places, least in ((y, 0.0), (inputs, 0.0), (layout.udot, _LEAST_ACCELERATION)):
         for column in places.T:
             largest = sizes[column].max(initial=0.0)
-            scale[column] = largest if largest > 0.0 else 1.0
+            scale[column] = max(largest, least) or 1.0
     single = [*layout.parameters[list(statement.parameters)], *([layout.duration] if statement.is_timed else [])]
     for place in single:
         scale[place] = sizes[place] or 1.0
