@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -40,6 +41,7 @@ _WARM: Final = {
     "mu_init": 1e-7,
 }
 _LARGEST_ROW: Final = 1e4
+_MOST_INTERVALS: Final = 2000
 
 
 class OptimalControl:
@@ -156,13 +158,15 @@ class OptimalControl:
         given = {**_OPTIONS, "max_iter": positive_integer(max_iterations, "max_iterations"), **(options or {})}
         refinements = 0 if max_refinements == 0 else positive_integer(max_refinements, "max_refinements")
         run = _Run(self._statement, self._code, given, callback)
-        start = read_guess(self._statement, guess, self._code.n_constraints)
-        motion = run.on(self._mesh, start, self._solver)
+        motion = run.first(self._mesh, read_guess(self._statement, guess, self._code.n_constraints), self._solver)
         for _ in range(refinements):
             mesh = refined(motion.trajectory, motion.errors, tolerance) if motion.success else None
-            if mesh is None:
-                return motion
+            if mesh is None or len(mesh) > _MOST_INTERVALS:
+                break
             motion = run.on(mesh, of_trajectory(self._statement, motion.trajectory), self._solver, warm=True)
+        if motion.success and motion.error > tolerance:
+            text = f"the error {motion.error:.2g} is above the tolerance {tolerance:g} on {motion.meshes[-1]} intervals"
+            return replace(motion, notes=(*motion.notes, text))
         return motion
 
     @cached_property
@@ -194,6 +198,18 @@ class _Run:
         self.iterations, self.seconds = 0, 0.0
         self.meshes: list[int] = []
         self.last: tuple[NonlinearProgram, Minimum] | None = None
+
+    def first(self, mesh: Array, guess: Guess, solver: Solver) -> OptimalMotion:
+        """The motion on the first mesh; if the solver fails there, on one with twice as many intervals."""
+        try:
+            return self.on(mesh, guess, solver)
+        except OptimalControlError as error:
+            finer = np.interp(np.arange(2 * len(mesh) - 1) / 2.0, np.arange(len(mesh)), mesh)
+            try:
+                motion = self.on(finer, guess, solver)
+            except OptimalControlError:
+                raise error from None
+            return replace(motion, notes=(*motion.notes, f"the solver failed on {self.meshes[0]} intervals"))
 
     def on(self, mesh: Array, guess: Guess, solver: Solver, warm: bool = False) -> OptimalMotion:
         """The motion on a mesh. Raises `OptimalControlError`."""
