@@ -23,7 +23,10 @@ Curve = Callable[[Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """States, accelerations, multipliers and unknown inputs as functions of the time from 0 to 1; parameters (n,)."""
+    """States, accelerations, multipliers and unknown inputs as functions of the time from 0 to 1; parameters (n,).
+
+    ``speeds_follow``: whether the speeds are those of the coordinates, which are given.
+    """
 
     duration: float
     y: Curve
@@ -31,6 +34,7 @@ class Guess:
     multipliers: Curve
     inputs: Curve
     parameters: Array
+    speeds_follow: bool = False
 
 
 def read_guess(statement: Statement, given: Any, n_constraints: int) -> Guess:
@@ -91,7 +95,10 @@ def _of_columns(statement: Statement, given: Mapping[Any, Any], n_constraints: i
             )
         ]
     )
-    return Guess(duration, *_curves(statement, tau, y.T, r.T, duration, n_constraints), parameters)
+    n_q = len(statement.model.coordinates)
+    speeds = statement.components[n_q : n_q + len(statement.model.speeds)]
+    follow = any(name in values for name in statement.components[:n_q]) and not any(name in values for name in speeds)
+    return Guess(duration, *_curves(statement, tau, y.T, r.T, duration, n_constraints), parameters, follow)
 
 
 def _of_solution(statement: Statement, solution: Solution, n_constraints: int) -> Guess:

@@ -21,6 +21,7 @@ from kanegen.control.points import STAGE
 from kanegen.control.program import NonlinearProgram
 from kanegen.control.refinement import refined
 from kanegen.control.schemes import scheme_of
+from kanegen.control.speeds import with_speeds
 from kanegen.control.statement import Statement, state
 from kanegen.control.trajectory import Trajectory
 from kanegen.control.transcription import transcribe
@@ -135,7 +136,8 @@ class OptimalControl:
         guess
             Where the iterations start: a mapping from names or symbols to a number, values at equal distances (n,), or a
             table (times, values), with ``kg.Duration`` as a further key; a :class:`kanegen.Solution`; an
-            :class:`OptimalMotion`. None, and for what a mapping does not name: a straight line from start to end.
+            :class:`OptimalMotion`. None, and for what a mapping does not name: a straight line from start to end; speeds
+            follow from coordinates in a mapping without speeds.
         callback
             A function of a record with ``iteration``, ``cost``, ``infeasibility`` and ``dual_infeasibility``.
         max_iterations
@@ -214,7 +216,10 @@ class _Run:
     def on(self, mesh: Array, guess: Guess, solver: Solver, warm: bool = False) -> OptimalMotion:
         """The motion on a mesh. Raises `OptimalControlError`."""
         layout = layout_of(self.statement, self.code, mesh)
-        consistent = made_consistent(layout, self.code, variables_of(layout, guess))
+        variables = variables_of(layout, guess)
+        if guess.speeds_follow:
+            variables = with_speeds(layout, self.code, variables)
+        consistent = made_consistent(layout, self.code, variables)
         program = scaled_program(self.code, consistent)
         x, variables = consistent.variables.start / program.scale, consistent.variables
         bounds = variables.low / program.scale, variables.high / program.scale
