@@ -42,7 +42,8 @@ def made_consistent(layout: Layout, code: PointCode, variables: Variables) -> Co
     moved = _Projection(layout, code, variables)
     notes = moved.project()
     start = np.clip(moved.x * variables.scale, variables.low, variables.high)
-    return Consistency(layout, variables._replace(start=start), moved.kept(), notes)
+    kept = moved.kept()
+    return Consistency(layout, moved.pinned(kept, variables._replace(start=start)), kept, notes)
 
 
 class _Projection:
@@ -104,6 +105,17 @@ class _Projection:
                     f"values in {name}= that satisfy them, or leave out those that the constraints determine"
                 )
         return kept
+
+    def pinned(self, kept: Array, variables: Variables) -> Variables:
+        """The variables with those fixed that a row at an end determines whose derivatives vanish, as x^2 = 0 does."""
+        low, high, pattern = variables.low.copy(), variables.high.copy(), self.program.jacobian_pattern
+        for k in (0, len(kept) - 1):
+            slopes = np.abs(self.slopes()[k] * self.free[k]).max(axis=1)
+            for row in np.flatnonzero(~kept[k] & (slopes < _INDEPENDENT)):
+                places = pattern.columns[pattern.rows == self.range.start + k * self.n_rows + row]
+                own = np.intersect1d(places, self.layout.mesh_y[k][self.free[k]])
+                low[own] = high[own] = variables.start[own]
+        return variables._replace(low=low, high=high)
 
 
 def independent_rows(matrix: Array) -> Array:
