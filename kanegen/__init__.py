@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from kanegen import results as results
     from kanegen import shapes as shapes
     from kanegen.backends.cython.toolchain import CompilerOptions as CompilerOptions
+    from kanegen.control.costs import Duration as Duration
+    from kanegen.control.costs import Integral as Integral
+    from kanegen.control.motion import OptimalControlError as OptimalControlError
+    from kanegen.control.motion import OptimalMotion as OptimalMotion
+    from kanegen.control.problem import OptimalControl as OptimalControl
     from kanegen.derivation import Equations as Equations
     from kanegen.derivation import derive as derive
     from kanegen.emission.casadi import emit_casadi as emit_casadi
@@ -73,6 +78,15 @@ _MODULES: Final = ("interop", "plot", "results", "shapes")
 
 _NAMES: Final = {
     "kanegen.backends.cython.toolchain": ("CompilerOptions",),
+    "kanegen.control.costs": (
+        "Duration",
+        "Integral",
+    ),
+    "kanegen.control.motion": (
+        "OptimalControlError",
+        "OptimalMotion",
+    ),
+    "kanegen.control.problem": ("OptimalControl",),
     "kanegen.derivation": (
         "Equations",
         "derive",

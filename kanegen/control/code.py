@@ -13,7 +13,7 @@ from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.backends.garbage import without_collections
 from kanegen.codegen.kernel import kernel_context
 from kanegen.codegen.sources import include_closure, render, runtime_headers
-from kanegen.control.points import ENDS, MESH, STAGE, PointFunctions, PointMaker
+from kanegen.control.points import PointFunctions, PointMaker
 from kanegen.control.statement import Statement
 from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.program.assemble import program_of
@@ -102,6 +102,3 @@ def _files(program: Program, kinds: Sequence[PointFunctions], digest: str) -> di
     code = render("kernel/kernel.c.jinja", **context)
     files = {"optimal_control.c": render("control/problem.c.jinja", **context, kernel=code)}
     return {**files, **include_closure(files, runtime_headers())}
-
-
-__all__ = ["ENDS", "MESH", "STAGE", "PointCode", "point_code"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def explanation(program: NonlinearProgram, found: Minimum, motion: Trajectory) -
     )
 
 
-def _named(program: NonlinearProgram, motion: Trajectory, rows: Array, beyond: Array) -> Iterator[str]:
+def _named(program: NonlinearProgram, motion: Trajectory, rows: Any, beyond: Array) -> Iterator[str]:
     """Texts about the first of ``rows`` of each kind that are violated."""
     names: dict[str, None] = {}
     for row in rows.tolist():

@@ -132,4 +132,4 @@ def _stages(statement: Statement, mesh: Array) -> tuple[Places, Array]:
     if not (scheme.starts_at_mesh and scheme.ends_at_mesh):
         return np.arange(n * s, dtype=np.int32).reshape(n, s), times.ravel()
     stages = (s - 1) * np.arange(n, dtype=np.int32)[:, None] + np.arange(s, dtype=np.int32)
-    return stages, np.append(times[:, :-1].ravel(), 1.0)
+    return stages.astype(np.int32), np.append(times[:, :-1].ravel(), 1.0)

@@ -100,7 +100,7 @@ class OptimalMotion:
 
     @cached_property
     def solution(self) -> Solution:
-        """The motion as a :class:`kanegen.Solution`, at mesh points and stages, with plots, animation and quantities."""
+        """The motion at mesh points and stages, a :class:`kanegen.Solution` with plots, animation and quantities."""
         motion, d = self.trajectory, self.solver.description
         q, u, s, _ = np.split(motion.y, np.cumsum([len(d.coordinates), len(d.speeds), len(d.states)]), axis=1)
         h = np.diff(motion.mesh)

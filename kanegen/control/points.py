@@ -152,9 +152,7 @@ class PointMaker:
         n = self.statement.n_state + self.n_r + n_extra
         return PointFunctions(name, n, places, sizes, tuple(slopes), tuple(curved))
 
-    def _second(
-        self, values: Sequence[Node], weights: Sequence[Node], variables: Sequence[Node]
-    ) -> dict[Place, Node]:
+    def _second(self, values: Sequence[Node], weights: Sequence[Node], variables: Sequence[Node]) -> dict[Place, Node]:
         """The second derivatives of the weighted sum, of the lower triangle, that are not zero."""
         slopes = gradient(values, weights, variables)
         tangents = [Tangent(self.graph, {x: self.graph.one}) for x in variables]

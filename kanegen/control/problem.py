@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kanegen.arrays import Array
+from kanegen.arrays import Array, real_array
 from kanegen.control.code import PointCode, point_code
 from kanegen.control.consistency import Consistency, made_consistent
 from kanegen.control.failure import explanation
@@ -27,6 +27,7 @@ from kanegen.control.trajectory import Trajectory
 from kanegen.control.transcription import transcribe
 from kanegen.control.variables import variables_of
 from kanegen.control.warm import transferred
+from kanegen.errors import SolveError
 from kanegen.pipeline import build
 from kanegen.solve import Solver
 from kanegen.solve.values import positive, positive_integer
@@ -48,8 +49,8 @@ _MOST_INTERVALS: Final = 2000
 class OptimalControl:
     """A motion of a model that minimizes a cost, with unknown inputs as functions of time.
 
-    Expressions are SymPy expressions of t, coordinates, speeds, states, their rates, inputs and parameters of the model.
-    Values and bounds are in SI units; a bound of None is no bound. The motion starts at t = 0.
+    Expressions are SymPy expressions of t, coordinates, speeds, states, their rates, inputs and parameters of the
+    model. Values and bounds are in SI units; a bound of None is no bound. The motion starts at t = 0.
 
     Parameters
     ----------
@@ -111,11 +112,8 @@ class OptimalControl:
         scheme: str = "hermite-simpson",
         intervals: Any = 100,
     ) -> None:
-        chosen, mesh = scheme_of(scheme), _mesh(intervals)
-        self._mesh = mesh
-        self._statement = state(
-            model, minimize, duration, start, end, bounds, path, parameters, chosen, len(mesh) - 1
-        )
+        chosen, self._mesh = scheme_of(scheme), _mesh(intervals)
+        self._statement = state(model, minimize, duration, start, end, bounds, path, parameters, chosen)
 
     def solve(
         self,
@@ -134,10 +132,10 @@ class OptimalControl:
         tolerance
             Largest deviation of a mesh interval from the adaptive integrator, relative to each state.
         guess
-            Where the iterations start: a mapping from names or symbols to a number, values at equal distances (n,), or a
-            table (times, values), with ``kg.Duration`` as a further key; a :class:`kanegen.Solution`; an
-            :class:`OptimalMotion`. None, and for what a mapping does not name: a straight line from start to end; speeds
-            follow from coordinates in a mapping without speeds.
+            Where the iterations start: a mapping from names or symbols to a number, values at equal distances (n,), or
+            a table (times, values), with ``kg.Duration`` as a further key; a :class:`kanegen.Solution`; an
+            :class:`OptimalMotion`. None, and for what a mapping does not name: a straight line from start to end. In a
+            mapping with coordinates and without speeds, the speeds follow from the coordinates.
         callback
             A function of a record with ``iteration``, ``cost``, ``infeasibility`` and ``dual_infeasibility``.
         max_iterations
@@ -295,9 +293,6 @@ def _mesh(intervals: Any) -> Array:
     """The points of the first mesh, from 0 to 1. Raises `SolveError`."""
     if np.ndim(intervals) == 0:
         return np.linspace(0.0, 1.0, positive_integer(intervals, "intervals") + 1)
-    from kanegen.arrays import real_array
-    from kanegen.errors import SolveError
-
     mesh = real_array(intervals, "intervals")
     if mesh.ndim != 1 or mesh.size < 2 or mesh[0] != 0.0 or mesh[-1] != 1.0 or not (np.diff(mesh) > 0.0).all():
         raise SolveError("intervals is an array; expected increasing points of the mesh from 0 to 1, (N + 1,)")

@@ -38,16 +38,14 @@ def _deviation(motion: Trajectory, found: Array, y: Array) -> float:
     return float((np.abs(found - y[..., :n]) / motion.scale[:n]).max())
 
 
-def _replayed(
-    solver: Solver, span: tuple[float, float], y: Array, inputs: Any, t_eval: Array | None
-) -> Array | None:
+def _replayed(solver: Solver, span: tuple[float, float], y: Array, inputs: Any, t_eval: Array | None) -> Array | None:
     """The states of a run; None if it does not reach its end."""
     d = solver.description
     q, u, s, _ = np.split(y, np.cumsum([len(d.coordinates), len(d.speeds), len(d.states)]))
-    states = {"s0": s} if d.states else {}
+    states: Any = {"s0": s} if d.states else {}
     try:
         # Without a limit for the start, which satisfies constraints as accurately as the solver was asked to.
-        options = {"method": "dop853", "rtol": _RTOL, "atol": _ATOL, "t_eval": t_eval, "start_tolerance": None}
+        options: Any = {"method": "dop853", "rtol": _RTOL, "atol": _ATOL, "t_eval": t_eval, "start_tolerance": None}
         run = solver.integrate(span, q, u, inputs, **options, **states)
     except IntegrationError:
         return None

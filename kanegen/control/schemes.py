@@ -19,8 +19,8 @@ from kanegen.errors import SolveError, brief
 class Scheme:
     """A method with stages at ``c`` (s,), in one interval of length 1.
 
-    The states of the stages are those at the start plus ``A`` (s, s) times the rates at the stages, those at the end the
-    states at the start plus ``b`` (s,) times the rates. ``order`` is that of the states at the ends of intervals.
+    The states of the stages are those at the start plus ``A`` (s, s) times the rates at the stages, those at the end
+    are those at the start plus ``b`` (s,) times the rates. ``order`` is that of the states at the ends of intervals.
     """
 
     name: str

@@ -71,7 +71,6 @@ class Statement:
     parameters: tuple[int, ...]
     parameter_bounds: Array
     scheme: Scheme
-    intervals: int
 
     @property
     def components(self) -> tuple[str, ...]:
@@ -126,7 +125,6 @@ def state(
     path: Any,
     parameters: Any,
     scheme: Scheme,
-    intervals: int,
 ) -> Statement:
     """The checked problem; the arguments are those of `OptimalControl`. Raises `SolveError`."""
     require_smooth(model)
@@ -139,14 +137,14 @@ def state(
     of_path = _conditions(path)
     of_components = np.array([named.get(name, FREE) for name in components(model)]).reshape(-1, 2)
     input_bounds = np.array([named.get(model.inputs[k].name, FREE) for k in inputs]).reshape(-1, 2)
-    ends = [_ends(model, given, what, of_components) for given, what in ((start, "start"), (end, "end"))]
-    expressions = [cost.integrand, *(c.expression for c in (*of_path, *ends[0].conditions, *ends[1].conditions))]
-    _require_known(model, expressions)
+    first, last = _ends(model, start, "start", of_components), _ends(model, end, "end", of_components)
+    conditions = (*of_path, *first.conditions, *last.conditions)
+    _require_known(model, [cost.integrand, *(c.expression for c in conditions)])
     if cost.rest.has(Duration) and span[0] == span[1] and cost.integrand == 0:
         raise SolveError(f"minimize is a function of kg.Duration, but duration={span[0]:g} is given: give (low, high)")
     found = Statement(
-        model, cost, span, *ends, of_components, of_path, inputs, input_bounds, held, values, free, parameter_bounds,
-        scheme, intervals,
+        model, cost, span, first, last, of_components, of_path, inputs, input_bounds, held, values, free,
+        parameter_bounds, scheme,
     )  # fmt: skip
     _warn_unbounded(found)
     return found
@@ -179,7 +177,9 @@ def interval(value: Any, what: str) -> Interval:
         raise SolveError(f"{what} is {brief(value)}; expected a number, or a pair (low, high)")
     low, high = (_bound(x, sign, what) for x, sign in zip(value, (-1.0, 1.0), strict=True))
     if low > high:
-        raise SolveError(f"{what} has the bounds {low:g} and {high:g}, and the first is larger: no value satisfies them")
+        raise SolveError(
+            f"{what} has the bounds {low:g} and {high:g}, and the first is larger: no value satisfies them"
+        )
     return low, high
 
 

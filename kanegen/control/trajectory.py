@@ -109,7 +109,7 @@ class Trajectory:
 
 
 def _nested(degree: int) -> Array:
-    """The polynomials 1, theta, theta (1 - theta), theta^2 (1 - theta), ... as columns of coefficients (rows: powers)."""
+    """Coefficients of the polynomials 1, theta, theta (1 - theta), theta^2 (1 - theta), ... as columns."""
     columns, current = [], np.ones(1)
     for k in range(degree + 1):
         columns.append(np.concatenate([np.zeros(degree + 1 - len(current)), current]))

@@ -1,8 +1,8 @@
 """A problem of optimal control as a nonlinear program: constant sparse matrices times the values of points.
 
-With the variables x and the values v(x) of all points, constraints and cost are ``L x + V v(x)``, and their derivatives
-and the Hessian of the Lagrangian are constant sparse matrices times the derivatives of the points. A scheme, a mesh, and
-the scales of variables and rows only change these matrices, so that compiled code knows none of them.
+With the variables x and the values v(x) of all points, constraints and cost are ``L x + V v(x)``. Their derivatives and
+the Hessian of the Lagrangian are constant sparse matrices times the derivatives of the points. A scheme, a mesh, and
+scales of variables and rows only change these matrices, so that compiled code knows none of them.
 """
 
 from __future__ import annotations
@@ -206,6 +206,4 @@ class _Builder:
         self.curved.add(rows + self.n_g, columns, entries)
         low, high = np.hstack(self.bounds)
         points = tuple(self.points.values())
-        return Transcription(
-            self.layout, points, self.linear.arrays(), self.curved.arrays(), self.labels, low, high
-        )
+        return Transcription(self.layout, points, self.linear.arrays(), self.curved.arrays(), self.labels, low, high)

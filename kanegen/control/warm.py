@@ -7,7 +7,7 @@ of functions of the time, which are interpolated.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from kanegen.control.program import NonlinearProgram
 
 
 class _Series(NamedTuple):
-    """Places (m, n) of values at times ``tau`` (m,), with the parts ``weights`` (m,) of the time that belong to them."""
+    """Places (m, n) of values at times ``tau`` (m,), with the parts of the time that belong to them, (m,)."""
 
     name: str
-    places: Array
+    places: Any
     tau: Array
     weights: Array
 
@@ -69,4 +69,3 @@ def _variables(program: NonlinearProgram) -> Iterator[_Series]:
     yield _Series("inputs", layout.inputs[:, list(statement.inputs)], layout.tau, layout.weights)
     single = [*layout.parameters[list(statement.parameters)], *([layout.duration] if statement.is_timed else [])]
     yield _Series("single", np.array([single], dtype=np.int64).reshape(1, -1), np.zeros(1), np.ones(1))
-

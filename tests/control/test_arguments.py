@@ -1,0 +1,79 @@
+"""What problems of optimal control refuse, and what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sm
+from controlled import F, block, v, x
+from messages import raises
+from systems import example
+
+import kanegen as kg
+from kanegen.control import ipopt
+
+ENDS: tuple[Any, ...] = ({x: 0, v: 0}, {x: 1, v: 0})
+EFFORT = kg.Integral(F**2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "texts"),
+    [
+        ({"minimize": kg.Integral(sm.Symbol("k"))}, ["k"]),
+        ({"minimize": EFFORT**2}, ["minimize", "numbers"]),
+        ({"minimize": v}, ["minimize", "v", "kg.Integral"]),
+        ({"minimize": "F"}, ["minimize", "F", "SymPy"]),
+        ({"minimize": kg.Duration}, ["kg.Duration", "duration=1"]),
+        ({"duration": -1}, ["duration", "-1", "positive"]),
+        ({"duration": (2, 1)}, ["duration", "2", "1"]),
+        ({"start": {"z": 0}}, ["start=", "z"]),
+        ({"bounds": {F: (0, float("nan"))}}, ["F", "bounds", "nan"]),
+        ({"bounds": {x: (0, 1)}, "end": {x: 2}}, ["end", "x = 2", "[0, 1]"]),
+        ({"path": [(x, 1)]}, ["path[0]", "(expression, low, high)"]),
+        ({"parameters": {"M": 1}}, ["M", "m"]),
+        ({"scheme": "shooting"}, ["shooting", "hermite-simpson"]),
+        ({"scheme": "hermite-simson"}, ["hermite-simson", "hermite-simpson"]),
+        ({"intervals": 0}, ["intervals", "0"]),
+        ({"intervals": [0.0, 0.5, 0.5, 1.0]}, ["intervals", "0 to 1"]),
+    ],
+)
+def test_wrong_problems_are_refused(arguments: dict[str, Any], texts: list[str]) -> None:
+    given = {"minimize": EFFORT, "duration": 1.0, "start": ENDS[0], "end": ENDS[1]} | arguments
+    with raises(kg.SolveError, *texts):
+        kg.OptimalControl(block(), **given)
+
+
+@pytest.mark.parametrize(
+    ("guess", "texts"),
+    [
+        ({F: np.array([0.0, np.nan])}, ["F", "guess"]),
+        ({F: np.zeros((2, 2))}, ["F", "guess", "(2, 2)"]),
+        ({"G": 1.0}, ["guess=", "G"]),
+        (3.0, ["guess", "3.0"]),
+    ],
+)
+def test_wrong_guesses_are_refused(guess: Any, texts: list[str]) -> None:
+    pytest.importorskip("ipyopt")
+    with raises(kg.SolveError, *texts):
+        kg.OptimalControl(block(), EFFORT, 1.0, *ENDS, intervals=4).solve(guess=guess)
+
+
+def test_models_whose_motions_are_not_smooth_are_refused() -> None:
+    with raises(kg.SolveError, "contacts", "phases"):
+        kg.OptimalControl(example("bouncing_ball").model(), kg.Duration, (0.1, 1.0))
+    with raises(kg.SolveError, "kanegen.Model"):
+        kg.OptimalControl("block", kg.Duration, (0.1, 1.0))
+
+
+def test_least_time_without_bounds_of_inputs_warns() -> None:
+    with pytest.warns(kg.ModelWarning, match="the inputs F have no bounds"):
+        kg.OptimalControl(block(), kg.Duration, (0.1, 10.0), *ENDS)
+
+
+def test_without_the_solver_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "ipyopt", None)
+    with raises(kg.SolveError, "pip install 'kanegen[control]'"):
+        ipopt.require_ipopt()
+    assert "pushed block" in repr(kg.OptimalControl(block(), EFFORT, 1.0, *ENDS))

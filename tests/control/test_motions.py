@@ -1,0 +1,137 @@
+"""Optimal motions with closed forms, and the same problem in several formulations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sm
+from controlled import F, T, block, m, omega, pendulum, rod, theta, v, w, x, y
+from messages import raises
+
+import kanegen as kg
+
+pytest.importorskip("ipyopt")
+LIFT: dict[str, Any] = {"start": {theta: 0, omega: 0}, "end": {theta: sm.pi, omega: 0}}
+
+
+def least_effort(**options: Any) -> kg.OptimalControl:
+    """A unit distance in a unit time: F = 6 - 12 t, and the integral of F^2 is 12."""
+    return kg.OptimalControl(block(), kg.Integral(F**2), 1.0, {x: 0, v: 0}, {x: 1, v: 0}, **options)
+
+
+@pytest.mark.parametrize("scheme", ["hermite-simpson", "radau", "gauss3"])
+def test_least_effort_is_exact(scheme: str) -> None:
+    motion = least_effort(scheme=scheme, intervals=4).solve()
+    times = np.linspace(0.0, 1.0, 9)
+    assert motion.success
+    assert motion.cost == pytest.approx(12.0, rel=1e-9)
+    assert motion.inputs["F"](times) == pytest.approx(6.0 - 12.0 * times, abs=1e-7)
+    assert motion.solution(0.3)[0] == pytest.approx([3 * 0.3**2 - 2 * 0.3**3], abs=1e-9)
+    assert motion.multipliers["states"][:, 0] == pytest.approx(np.full(4, motion.multipliers["states"][0, 0]), rel=1e-6)
+    assert motion.error < 1e-8
+    assert motion.replay_error < 1e-8
+
+
+@pytest.mark.parametrize(("scheme", "order"), [("trapezoidal", 2), ("backward-euler", 1)])
+def test_errors_of_intervals_and_of_the_cost_converge(scheme: str, order: int) -> None:
+    coarse, fine = (least_effort(scheme=scheme, intervals=n).solve(max_refinements=0) for n in (16, 32))
+    assert coarse.error / fine.error == pytest.approx(2.0 ** (order + 1), rel=0.1)
+    assert (coarse.cost - 12.0) / (fine.cost - 12.0) == pytest.approx(4.0, rel=0.05)
+    assert "above the tolerance" in fine.notes[-1]
+
+
+def test_the_cost_of_the_midpoint_rule_converges() -> None:
+    coarse, fine = (least_effort(scheme="midpoint", intervals=n).solve(max_refinements=0).cost for n in (16, 32))
+    assert (coarse - 12.0) / (fine - 12.0) == pytest.approx(4.0, rel=0.05)
+
+
+def test_least_time_is_bang_bang() -> None:
+    problem = kg.OptimalControl(
+        block(), kg.Duration, (0.1, 10.0), {x: 0, v: 0}, {x: 1, v: 0}, {F: (-1, 1)}, intervals=15
+    )
+    motion = problem.solve()
+    assert motion.duration == pytest.approx(2.0, rel=1e-5)  # an interval of 15 contains the switch
+    assert motion.inputs["F"](np.array([0.2, 1.8])) == pytest.approx([1.0, -1.0], abs=1e-6)
+    assert motion.error < 1e-6
+    assert motion.meshes[-1] > motion.meshes[0]
+
+
+def test_a_parameter_is_found_with_the_motion() -> None:
+    motion = least_effort(parameters={m: (0.5, 3.0)}, intervals=4).solve()
+    assert motion.parameters == pytest.approx({"m": 0.5}, rel=1e-6)
+    assert motion.cost == pytest.approx(3.0, rel=1e-6)  # F is proportional to m
+    assert motion.solver.parameters["m"] == pytest.approx(0.5, rel=1e-6)
+
+
+def test_a_condition_along_the_path_and_one_of_an_expression_at_the_end_hold() -> None:
+    problem = kg.OptimalControl(
+        block(), kg.Integral(F**2), 1.0, {x: 0, v: 0}, {x + v: 1, v: 0}, path=[(v + F / 100, None, 1.2)], intervals=20
+    )
+    motion = problem.solve(max_refinements=0)
+    speeds = motion.solution["v"] + motion.solution["F"] / 100
+    assert speeds.max() == pytest.approx(1.2, abs=1e-6)
+    assert motion.solution["x"][-1] == pytest.approx(1.0, abs=1e-9)
+    assert motion.cost > 12.1
+    assert (np.abs(motion.multipliers["path"]) > 1e-6).any()
+
+
+def test_a_closed_loop_has_the_motion_of_minimal_coordinates() -> None:
+    angles = np.linspace(0.0, np.pi, 20)
+    guess = {x: np.sin(angles), y: -np.cos(angles)}
+    problem = kg.OptimalControl(rod(), kg.Integral(T**2), 2.0, {y: -1, v: 0}, {x: 0, y: 1, v: 0, w: 0}, intervals=30)
+    loop = problem.solve(guess=guess)
+    assert "moved onto the constraints" in loop.notes[0]
+    s = loop.solution
+    angle = np.unwrap(np.arctan2(s["x"], -s["y"]))
+    drift = np.abs(s["x"] ** 2 + s["y"] ** 2 - 1.0)
+    assert drift[::2].max() < 1e-12  # mesh points
+    assert drift.max() < 1e-4  # and the stages between
+    start = {theta: (s.t, angle), omega: (s.t, np.gradient(angle, s.t)), T: (s.t, s["T"])}
+    open_loop = kg.OptimalControl(pendulum(), kg.Integral(T**2), 2.0, **LIFT, intervals=30).solve(guess=start)
+    assert loop.cost == pytest.approx(open_loop.cost, rel=1e-4)
+    assert loop.error < 1e-6
+    with raises(kg.SolveError, "start", "constraints", "0.25"):
+        kg.OptimalControl(rod(), kg.Integral(T**2), 2.0, {x: 0.5, y: -1}, {y: 1}, intervals=30).solve()
+
+
+def test_a_solution_and_a_motion_are_guesses_and_inputs_drive_the_solver(tmp_path: Any) -> None:
+    problem = kg.OptimalControl(pendulum(), kg.Integral(T**2), 1.0, **LIFT, intervals=30)
+    motion = problem.solve()
+    again = problem.solve(guess=motion)
+    assert again.iterations < motion.iterations
+    assert again.cost == pytest.approx(motion.cost, rel=1e-5)
+    run = motion.solver.integrate((0.0, 1.0), [0.0], [0.0], motion.inputs, rtol=1e-9, atol=1e-9)
+    assert run["theta"][-1] == pytest.approx(np.pi, abs=1e-4)
+    assert problem.solve(guess=run, max_refinements=0).cost == pytest.approx(motion.cost, rel=1e-4)
+    motion.solution.save(tmp_path / "motion.nc")
+    assert kg.load(tmp_path / "motion.nc")["T"] == pytest.approx(motion.solution["T"])
+
+
+def test_iterations_are_reported_and_ctrl_c_keeps_the_motion() -> None:
+    problem, seen = kg.OptimalControl(pendulum(), kg.Integral(T**2), 1.0, **LIFT, intervals=30), []
+
+    def stop(progress: Any) -> None:
+        seen.append(progress.iteration)
+        if progress.iteration == 4:
+            raise KeyboardInterrupt
+
+    motion = problem.solve(callback=stop)
+    assert seen == [0, 1, 2, 3, 4]
+    assert not motion.success
+    assert motion.status == "stopped"
+    assert np.isfinite(motion.solution.q).all()
+
+    def fail(progress: Any) -> None:
+        raise ValueError("of the user")
+
+    with pytest.raises(ValueError, match="of the user"):
+        problem.solve(callback=fail)
+
+
+def test_what_cannot_be_met_is_named() -> None:
+    problem = kg.OptimalControl(block(), kg.Integral(F**2), 1.0, {x: 0, v: 0}, {x: 1, v: 0}, {F: (-1, 1)}, intervals=8)
+    with raises(kg.OptimalControlError, "rate", "guess=") as caught:
+        problem.solve()
+    assert caught.value.motion.duration == 1.0

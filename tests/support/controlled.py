@@ -1,0 +1,102 @@
+"""Models for tests of optimal control."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import sympy as sm
+from sympy.physics import mechanics as me
+
+import kanegen as kg
+
+x, v, F, theta, omega, T = me.dynamicsymbols("x v F theta omega T")
+y, w, a = me.dynamicsymbols("y w a")
+m, c = sm.symbols("m c")
+t = me.dynamicsymbols._t
+
+
+@cache
+def block() -> kg.Model:
+    """A block of mass m on a line, pushed by F: m v' = F."""
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x)
+    P.set_vel(N, v * N.x)
+    return kg.Model(
+        name="pushed block",
+        frame=N,
+        coordinates=(x,),
+        speeds=(v,),
+        kinematics=(x.diff() - v,),
+        bodies=(me.Particle("block", P, m),),
+        loads=((P, F * N.x),),
+        inputs=(F,),
+        parameters={m: 1.0},
+    )
+
+
+@cache
+def pendulum() -> kg.Model:
+    """A pendulum of mass and length 1 with the torque T."""
+    N, A, O = me.ReferenceFrame("N"), me.ReferenceFrame("A"), me.Point("O")
+    O.set_vel(N, 0)
+    A.orient_axis(N, theta, N.z)
+    A.set_ang_vel(N, omega * N.z)
+    P = O.locatenew("P", -A.y)
+    P.set_vel(N, omega * A.x)
+    return kg.Model(
+        name="driven pendulum",
+        frame=N,
+        coordinates=(theta,),
+        speeds=(omega,),
+        kinematics=(theta.diff() - omega,),
+        bodies=(me.Particle("bob", P, 1),),
+        gravity=-9.81 * N.y,
+        loads=((P, T * A.x),),
+        inputs=(T,),
+    )
+
+
+@cache
+def rod() -> kg.Model:
+    """The same pendulum in Cartesian coordinates, with the length as a constraint."""
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, v * N.x + w * N.y)
+    return kg.Model(
+        name="pendulum on a rod",
+        frame=N,
+        coordinates=(x, y),
+        speeds=(v, w),
+        kinematics=(x.diff() - v, y.diff() - w),
+        bodies=(me.Particle("bob", P, 1),),
+        gravity=-9.81 * N.y,
+        loads=((P, T * (-y * N.x + x * N.y)),),
+        holonomic_constraints=(x**2 + y**2 - 1,),
+        inputs=(T,),
+    )
+
+
+@cache
+def everything() -> kg.Model:
+    """A skate with a filtered drive: a constraint, a state, the time, an input with a rate, parameters, and q' != u."""
+    rate, s = me.dynamicsymbols("rate s")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    slide = v * sm.cos(x / 5) + sm.sin(t)
+    P.set_vel(N, slide * N.x + w * N.y)
+    return kg.Model(
+        name="skate",
+        frame=N,
+        coordinates=(x, y),
+        speeds=(v, w),
+        kinematics=(x.diff() - slide, y.diff() - w),
+        bodies=(me.Particle("skate", P, m),),
+        loads=((P, (s - c * v**3) * N.x + sm.cos(t) * F * N.y),),
+        nonholonomic_constraints=(-slide * sm.sin(a) + w * sm.cos(a),),
+        states={s: F * sm.cos(y) - s},
+        inputs=(F, kg.Input(a, rate=rate)),
+        parameters={m: 2.0, c: 0.1},
+    )
