@@ -50,8 +50,9 @@ class OptimalMotion:
     parameters
         Values of the unknown parameters by name.
     multipliers
-        By name: ``"states"`` (N, n_y), the costates in the mesh intervals: the derivatives of the cost with respect to
-        a disturbance of each state there; ``"path"`` (m, n) those of conditions along the path at the stages.
+        At the times `stages`, by name: ``"states"`` (m, n_y), the costates, which are the derivatives of the cost with
+        respect to jumps of the states; ``"path"`` (m, n), the derivatives with respect to what is added to the
+        conditions along the path, per second.
     meshes
         The number of intervals of each mesh, in the order in which they were used.
     """
@@ -87,6 +88,16 @@ class OptimalMotion:
     def replay_error(self) -> float:
         """The deviation of a replay of the whole motion from the start, which grows in unstable motions."""
         return span_error(self.solver, self.trajectory, self._all_inputs)
+
+    @property
+    def mesh(self) -> Array:
+        """The times of the mesh points, s, (N + 1,)."""
+        return self.trajectory.mesh
+
+    @property
+    def stages(self) -> Array:
+        """The times of the stages of the scheme, s, (m,)."""
+        return self.trajectory.layout.tau * self.duration
 
     @cached_property
     def inputs(self) -> Mapping[str, Any]:

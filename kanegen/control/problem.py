@@ -279,14 +279,18 @@ def trajectory_of(program: NonlinearProgram, x: Array) -> Trajectory:
 
 
 def _multipliers(program: NonlinearProgram, found: Minimum) -> dict[str, Array]:
-    """Multipliers of rows in SI units."""
-    labels, all_rows = program.transcription.labels, found.multipliers * program.row_scale
-    statement = program.transcription.layout.statement
-    ends, path = labels["defects, end"], labels["path"]
-    return {
-        "states": all_rows[ends.start : ends.stop].reshape(-1, len(statement.components)),
-        "path": all_rows[path.start : path.stop].reshape(-1, max(len(statement.path), 1)),
-    }
+    """Derivatives of the cost with respect to what is added to y' and to conditions along the path, at the stages."""
+    transcription, rows = program.transcription, -np.append(found.multipliers * program.row_scale, 0.0)
+    layout = transcription.layout
+    row, value, entry = transcription.curved
+    weighted = np.bincount(value, entry * rows[row], transcription.n_values)
+    (stages,) = (points for points in transcription.points if points.functions.name == STAGE)
+    # The rates of a stage enter the rows with the weights of the scheme; their sum belongs to a part of the time.
+    states = -weighted[stages.values("rates")] / layout.weights[:, None]
+    path = transcription.labels["path"]
+    of_path = rows[path.start : path.stop].reshape(len(layout.tau), -1)
+    duration = float(np.append(found.x * program.scale, layout.known)[layout.duration])
+    return {"states": states, "path": of_path / (layout.weights * duration)[:, None]}
 
 
 def _mesh(intervals: Any) -> Array:

@@ -29,7 +29,7 @@ def test_least_effort_is_exact(scheme: str) -> None:
     assert motion.cost == pytest.approx(12.0, rel=1e-9)
     assert motion.inputs["F"](times) == pytest.approx(6.0 - 12.0 * times, abs=1e-7)
     assert motion.solution(0.3)[0] == pytest.approx([3 * 0.3**2 - 2 * 0.3**3], abs=1e-9)
-    assert motion.multipliers["states"][:, 0] == pytest.approx(np.full(4, motion.multipliers["states"][0, 0]), rel=1e-6)
+    assert motion.multipliers["states"][:, 0] == pytest.approx(-24.0, rel=1e-6)  # of 12 (1 - jump)^2
     assert motion.error < 1e-8
     assert motion.replay_error < 1e-8
 
