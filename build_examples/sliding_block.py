@@ -3,8 +3,8 @@
 
 A block that is pushed over a hill as fast as possible: an optimal control that jumps from one bound to the other.
 
-The block is a particle of mass ``m`` on the road ``y = a x^2 exp(b - x)`` without friction, with x to the right, y up
-and gravity ``g`` along -y. The force F along the road is the control, between ``F_MIN`` and ``F_MAX``. q = (x,), u =
+The block is a particle of mass ``m`` on the road ``y = a x^2 exp(b - x / c)`` without friction, with x to the right, y
+up and gravity ``g`` along -y. The force F along the road is the control, between ``F_MIN`` and ``F_MAX``. q = (x,), u =
 (x',), named ``v``. The block moves from rest at x = 0 to rest at x = ``END``. The road and its parameters are those of
 an example of opty (Moore and van den Bogert 2018, "opty: software for trajectory optimization and parameter
 identification").
@@ -28,7 +28,7 @@ from scipy.optimize import brentq
 
 import kanegen as kg
 
-DEFAULTS = {"m": 1.0, "g": 9.81, "a": 1.5, "b": 2.5}
+DEFAULTS = {"m": 1.0, "g": 9.81, "a": 1.5, "b": 2.5, "c": 1.0}
 INITIAL: dict[str, Any] = {"t": 0.0, "q": (0.5,), "u": (1.0,), "r": (0.0,)}
 F_MIN, F_MAX, END = -10.0, 15.0, 10.0
 
@@ -36,8 +36,8 @@ F_MIN, F_MAX, END = -10.0, 15.0, 10.0
 def model() -> kg.Model:
     """The block with the force along the road as its input."""
     x, v, F = me.dynamicsymbols("x v F")
-    m, g, a, b = sm.symbols("m g a b")
-    height = a * x**2 * sm.exp(b - x)
+    m, g, a, b, c = sm.symbols("m g a b c")
+    height = a * x**2 * sm.exp(b - x / c)
     slope = height.diff(x)
 
     N, O = me.ReferenceFrame("N"), me.Point("O")
@@ -55,7 +55,7 @@ def model() -> kg.Model:
         gravity=-g * N.y,
         loads=((block, F * along),),
         inputs=(F,),
-        parameters={symbol: DEFAULTS[str(symbol)] for symbol in (m, g, a, b)},
+        parameters={symbol: DEFAULTS[str(symbol)] for symbol in (m, g, a, b, c)},
     )
 
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from kanegen import results as results
     from kanegen import shapes as shapes
     from kanegen.backends.cython.toolchain import CompilerOptions as CompilerOptions
+    from kanegen.control.costs import AtEnd as AtEnd
+    from kanegen.control.costs import AtStart as AtStart
     from kanegen.control.costs import Duration as Duration
     from kanegen.control.costs import Integral as Integral
     from kanegen.control.motion import OptimalControlError as OptimalControlError
@@ -79,6 +81,8 @@ _MODULES: Final = ("interop", "plot", "results", "shapes")
 _NAMES: Final = {
     "kanegen.backends.cython.toolchain": ("CompilerOptions",),
     "kanegen.control.costs": (
+        "AtEnd",
+        "AtStart",
         "Duration",
         "Integral",
     ),

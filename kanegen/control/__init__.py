@@ -1,5 +1,7 @@
 """Optimal control: motions that minimize a cost, by direct transcription of the equations of motion."""
 
+from kanegen.control.costs import AtEnd as AtEnd
+from kanegen.control.costs import AtStart as AtStart
 from kanegen.control.costs import Duration as Duration
 from kanegen.control.costs import Integral as Integral
 from kanegen.control.motion import OptimalControlError as OptimalControlError

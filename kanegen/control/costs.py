@@ -1,4 +1,4 @@
-"""The cost of a motion as a SymPy expression: integrals over the motion, its duration, and parameters."""
+"""The cost of a motion as a SymPy expression: integrals, values at the start and end, the duration, and parameters."""
 
 from __future__ import annotations
 
@@ -10,11 +10,48 @@ from kanegen.errors import SolveError, brief
 from kanegen.model.expressions import atoms, symbol_name
 
 
-class Integral(sympy.Expr):  # type: ignore[misc]
+class _Term(sympy.Expr):  # type: ignore[misc]
+    """A number that belongs to a whole motion, made of an expression of the model."""
+
+    is_commutative = True
+
+    def __new__(cls, inner: Any) -> Any:
+        return sympy.Expr.__new__(cls, expression(inner, f"the argument of kg.{cls.__name__}"))
+
+    # SymPy looks for methods of printers by the names of classes, and has another class Integral.
+
+    def _sympystr(self, printer: Any) -> str:
+        return f"{type(self).__name__}({printer._print(self.args[0])})"
+
+    def _latex(self, printer: Any) -> str:
+        return rf"\mathrm{{{type(self).__name__}}}\left({printer._print(self.args[0])}\right)"
+
+    def _pretty(self, printer: Any) -> Any:
+        return printer._print(sympy.Symbol(str(self)))
+
+
+class AtStart(_Term):
+    """An expression at the start of the motion, for ``minimize=`` and ``subject_to=`` of `OptimalControl`."""
+
+
+class AtEnd(_Term):
+    """An expression at the end of the motion, for ``minimize=`` and ``subject_to=`` of `OptimalControl`.
+
+    Examples
+    --------
+    >>> import kanegen as kg
+    >>> from sympy.physics.mechanics import dynamicsymbols
+    >>> x = dynamicsymbols("x")
+    >>> kg.AtEnd(x) - kg.AtStart(x)
+    AtEnd(x(t)) - AtStart(x(t))
+    """
+
+
+class Integral(_Term):
     """The integral of an expression over the whole motion, a term of ``minimize=`` of :class:`kanegen.OptimalControl`.
 
-    ``integrand``: an expression of t, coordinates, speeds, their rates, states, inputs and parameters of the model.
-    Integrals can be multiplied by numbers and added to each other and to :data:`kanegen.Duration`.
+    Its argument is an expression of t, coordinates, speeds, their rates, states, inputs and parameters of the model.
+    Integrals can be multiplied by numbers and added to each other, to :data:`kanegen.Duration`, and to values at ends.
 
     Examples
     --------
@@ -25,27 +62,10 @@ class Integral(sympy.Expr):  # type: ignore[misc]
     _duration + 2*Integral(F(t)**2)
     """
 
-    is_commutative = True
-
-    def __new__(cls, integrand: Any) -> Integral:
-        value: Integral = sympy.Expr.__new__(cls, expression(integrand, "the integrand"))
-        return value
-
     @property
     def integrand(self) -> Any:
         """The expression that is integrated."""
         return self.args[0]
-
-    # SymPy looks for methods of printers by the name of the class, and has another class of this name.
-
-    def _sympystr(self, printer: Any) -> str:
-        return f"Integral({printer._print(self.integrand)})"
-
-    def _latex(self, printer: Any) -> str:
-        return rf"\int {printer._print(self.integrand)}\, dt"
-
-    def _pretty(self, printer: Any) -> Any:
-        return printer._print(sympy.Symbol(str(self)))
 
 
 Duration: Final = sympy.Dummy("duration", positive=True)
@@ -53,7 +73,7 @@ Duration: Final = sympy.Dummy("duration", positive=True)
 
 
 class Cost(NamedTuple):
-    """``integrand``: what is integrated over the motion; ``rest``: an expression of the duration and parameters."""
+    """``integrand``: what is integrated over the motion; ``rest``: of the duration, the ends and parameters."""
 
     integrand: Any
     rest: Any
@@ -83,11 +103,21 @@ def read_cost(minimize: Any, parameters: frozenset[Any]) -> Cost:
                 "Write factors that depend on the model into the integrand"
             )
     rest = linear.xreplace(dict.fromkeys(places.values(), sympy.Integer(0)))
-    for symbol in sorted(atoms([rest]) - parameters - {Duration}, key=str):
+    require_terms(rest, parameters, "minimize")
+    return Cost(sympy.Add(*(factor * integral.integrand for integral, factor in factors.items())), rest)
+
+
+def require_terms(value: Any, parameters: frozenset[Any], what: str) -> None:
+    """Raise `SolveError` for symbols of the model outside of the terms that make numbers of a motion of them."""
+    outside = value.xreplace({term: sympy.Integer(0) for term in value.atoms(AtStart, AtEnd)})
+    for symbol in sorted(atoms([outside]) - parameters - {Duration}, key=str):
         name = symbol_name(symbol)
         raise SolveError(
-            f"minimize contains {name} outside of kg.Integral(...); there, only kg.Duration and parameters of the "
-            "model can stand. A cost of values at the end of the motion is not available: integrate its rate, or give "
-            "a condition, end={" + name + ": ...}"
+            f"{what} contains {name} outside of kg.Integral(...), kg.AtStart(...) and kg.AtEnd(...); there, only "
+            f"kg.Duration and parameters of the model can stand. Conditions along the motion are those of path="
         )
-    return Cost(sympy.Add(*(factor * integral.integrand for integral, factor in factors.items())), rest)
+
+
+def inside(value: Any) -> list[Any]:
+    """The expressions at the start and at the end in a cost or condition."""
+    return [term.args[0] for term in sorted(value.atoms(AtStart, AtEnd), key=str)]

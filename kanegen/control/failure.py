@@ -70,4 +70,6 @@ def row_name(motion: Trajectory, label: str, index: int) -> tuple[str, float | N
     if label in ("start", "end"):
         ends = statement.start if label == "start" else statement.end
         return f"{label}: {ends.conditions[index].text}", None
+    if label == "coupled":
+        return f"subject_to: {statement.coupled[index].text}", None
     return "a constraint of the model on positions or speeds", None

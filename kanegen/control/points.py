@@ -12,8 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from kanegen.control.costs import Duration
+from sympy import Dummy
+
+from kanegen.control.costs import AtEnd, AtStart, Duration
 from kanegen.control.statement import Statement
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.graph import Node, Tangent, gradient, substitute
@@ -119,13 +122,25 @@ class PointMaker:
         lower, moved = self.system.lower, dict(zip(self.y, at_end, strict=True)) | {self.system.t: T}
         start = [lower(c.expression) for c in statement.start.conditions]
         end = [lower(c.expression) for c in statement.end.conditions]
-        cost = [] if statement.cost.rest == 0 else [self.system.lower_with(statement.cost.rest, {Duration: T})]
-        if not (start or end or cost):
+        whole = [c.expression for c in statement.coupled] + ([] if statement.cost.rest == 0 else [statement.cost.rest])
+        both = [self._of_ends(x, moved, T) for x in whole]
+        if not (start or end or both):
             return None
         started = substitute(start, {self.system.t: self.graph.zero}) if start else []
-        groups = {"start": started, "end": substitute(end, moved) if end else [], "cost": cost}
+        n = len(statement.coupled)
+        ended = substitute(end, moved) if end else []
+        groups = {"start": started, "end": ended, "coupled": both[:n], "cost": both[n:]}
         timed = (T,) if statement.is_timed else ()
         return self._add(ENDS, groups, {}, (*self.y, *at_end, *timed, *self.parameters), n_y + 1)
+
+    def _of_ends(self, value: Any, moved: Mapping[Node, Node], T: Node) -> Node:
+        """The node of an expression of values at the start and at the end; ``moved``: the arguments at the end."""
+        places = {term: Dummy() for term in value.atoms(AtStart, AtEnd)}
+        known: dict[Any, Node] = {Duration: T}
+        for term, place in places.items():
+            held = moved if isinstance(term, AtEnd) else {self.system.t: self.graph.zero}
+            (known[place],) = substitute([self.system.lower(term.args[0])], held)
+        return self.system.lower_with(value.xreplace(places), known)
 
     def _add(
         self,

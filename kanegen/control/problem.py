@@ -58,7 +58,8 @@ class OptimalControl:
         A :class:`kanegen.Model` without contacts, events and feedback laws. Inputs without a default, and those in
         ``bounds``, are unknown; the others have their default.
     minimize
-        A sum of :class:`kanegen.Integral`, :data:`kanegen.Duration` and functions of parameters.
+        A sum of :class:`kanegen.Integral` and of functions of :data:`kanegen.Duration`, :class:`kanegen.AtStart`,
+        :class:`kanegen.AtEnd` and parameters.
     duration
         The duration in s, or ``(low, high)``: it is unknown.
     start, end
@@ -69,6 +70,9 @@ class OptimalControl:
         ``(low, high)`` of coordinates, speeds, states and inputs along the motion, by name or symbol.
     path
         Conditions along the motion, tuples ``(expression, low, high)``; they hold at the stages of the scheme.
+    subject_to
+        Conditions of values at the start and at the end, tuples ``(expression, low, high)``, such as
+        ``(kg.AtEnd(x) - kg.AtStart(x), 0, 0)`` for a periodic motion.
     parameters
         ``(low, high)`` of parameters that are unknown, or values that replace those of the model.
     scheme
@@ -108,12 +112,13 @@ class OptimalControl:
         end: Mapping[Any, Any] | None = None,
         bounds: Mapping[Any, Any] | None = None,
         path: Any = (),
+        subject_to: Any = (),
         parameters: Mapping[Any, Any] | None = None,
         scheme: str = "hermite-simpson",
         intervals: Any = 100,
     ) -> None:
         chosen, self._mesh = scheme_of(scheme), _mesh(intervals)
-        self._statement = state(model, minimize, duration, start, end, bounds, path, parameters, chosen)
+        self._statement = state(model, minimize, duration, start, end, bounds, path, subject_to, parameters, chosen)
 
     def solve(
         self,

@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from kanegen.arrays import Array
-from kanegen.control.costs import Cost, Duration, expression, read_cost
+from kanegen.control.costs import Cost, Duration, expression, inside, read_cost, require_terms
 from kanegen.control.schemes import Scheme
 from kanegen.errors import SolveError, brief, warn_user
 from kanegen.model import Model
@@ -64,6 +64,7 @@ class Statement:
     end: Ends
     bounds: Array
     path: tuple[Condition, ...]
+    coupled: tuple[Condition, ...]
     inputs: tuple[int, ...]
     input_bounds: Array
     held: Array
@@ -123,6 +124,7 @@ def state(
     end: Any,
     bounds: Any,
     path: Any,
+    subject_to: Any,
     parameters: Any,
     scheme: Scheme,
 ) -> Statement:
@@ -134,16 +136,19 @@ def state(
     inputs, held = _inputs(model, named)
     free, parameter_bounds, values = _parameters(model, parameters)
     cost = read_cost(minimize, frozenset(symbols))
-    of_path = _conditions(path)
+    of_path, coupled = _conditions(path, "path"), _conditions(subject_to, "subject_to")
+    for condition in coupled:
+        require_terms(condition.expression, frozenset(symbols), "subject_to")
     of_components = np.array([named.get(name, FREE) for name in components(model)]).reshape(-1, 2)
     input_bounds = np.array([named.get(model.inputs[k].name, FREE) for k in inputs]).reshape(-1, 2)
     first, last = _ends(model, start, "start", of_components), _ends(model, end, "end", of_components)
     conditions = (*of_path, *first.conditions, *last.conditions)
-    _require_known(model, [cost.integrand, *(c.expression for c in conditions)])
+    at_ends = [x for each in (cost.rest, *(c.expression for c in coupled)) for x in inside(each)]
+    _require_known(model, [cost.integrand, *(c.expression for c in conditions), *at_ends])
     if cost.rest.has(Duration) and span[0] == span[1] and cost.integrand == 0:
         raise SolveError(f"minimize is a function of kg.Duration, but duration={span[0]:g} is given: give (low, high)")
     found = Statement(
-        model, cost, span, first, last, of_components, of_path, inputs, input_bounds, held, values, free,
+        model, cost, span, first, last, of_components, of_path, coupled, inputs, input_bounds, held, values, free,
         parameter_bounds, scheme,
     )  # fmt: skip
     _warn_unbounded(found)
@@ -240,15 +245,15 @@ def _parameters(model: Model, given: Any) -> tuple[tuple[int, ...], Array, Array
     return free, np.array([named[names[k]] for k in free]).reshape(-1, 2), values
 
 
-def _conditions(given: Any) -> tuple[Condition, ...]:
+def _conditions(given: Any, what: str) -> tuple[Condition, ...]:
     if not isinstance(given, Iterable) or isinstance(given, str | Mapping):
-        raise SolveError(f"path is {brief(given)}; expected tuples (expression, low, high)")
+        raise SolveError(f"{what} is {brief(given)}; expected tuples (expression, low, high)")
     found = []
     for k, each in enumerate(given):
         if not isinstance(each, tuple) or len(each) != 3:
-            raise SolveError(f"path[{k}] is {brief(each)}; expected a tuple (expression, low, high)")
-        low, high = interval(each[1:], f"path[{k}]")
-        found.append(Condition(expression(each[0], f"path[{k}]"), low, high))
+            raise SolveError(f"{what}[{k}] is {brief(each)}; expected a tuple (expression, low, high)")
+        low, high = interval(each[1:], f"{what}[{k}]")
+        found.append(Condition(expression(each[0], f"{what}[{k}]"), low, high))
     return tuple(found)
 
 

@@ -197,6 +197,9 @@ class _Builder:
             bounds = np.array([(c.low, c.high) for c in ends.conditions]).reshape(-1, 2)
             values = points.values(name).ravel()
             self.curved.add(self._rows(name, len(values), *bounds.T), values, 1.0)
+        bounds = np.array([(c.low, c.high) for c in statement.coupled]).reshape(-1, 2)
+        values = points.values("coupled").ravel()
+        self.curved.add(self._rows("coupled", len(values), *bounds.T), values, 1.0)
         values = points.values("cost").ravel()
         self.cost.add(np.zeros(len(values), dtype=np.int64), values, 1.0)
 

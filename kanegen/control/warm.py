@@ -54,7 +54,7 @@ def _rows(program: NonlinearProgram) -> Iterator[_Series]:
         places = np.array(rows)
         if name.startswith("defects"):
             yield _Series(name, places.reshape(len(h), -1), middles, np.ones(len(h)) if name.endswith("end") else h)
-        elif name in ("start", "end"):
+        elif name in ("start", "end", "coupled"):
             yield _Series(name, places[None], np.zeros(1), np.ones(1))
         else:
             yield _Series(name, places.reshape(len(layout.tau), -1), layout.tau, layout.weights)

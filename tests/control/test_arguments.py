@@ -32,6 +32,8 @@ EFFORT = kg.Integral(F**2)
         ({"bounds": {F: (0, float("nan"))}}, ["F", "bounds", "nan"]),
         ({"bounds": {x: (0, 1)}, "end": {x: 2}}, ["end", "x = 2", "[0, 1]"]),
         ({"path": [(x, 1)]}, ["path[0]", "(expression, low, high)"]),
+        ({"subject_to": [(x, 0, 1)]}, ["subject_to", "x", "kg.AtStart", "path="]),
+        ({"subject_to": [(kg.AtEnd(sm.Symbol("k")), 0, 1)]}, ["k"]),
         ({"parameters": {"M": 1}}, ["M", "m"]),
         ({"scheme": "shooting"}, ["shooting", "hermite-simpson"]),
         ({"scheme": "hermite-simson"}, ["hermite-simson", "hermite-simpson"]),

@@ -11,7 +11,7 @@ from controlled import F, a, c, everything, m, t, v, w, x, y
 from scipy.sparse import csr_array
 
 from kanegen.control.code import PointCode, point_code
-from kanegen.control.costs import Duration, Integral
+from kanegen.control.costs import AtEnd, AtStart, Duration, Integral
 from kanegen.control.layout import layout_of
 from kanegen.control.program import NonlinearProgram
 from kanegen.control.schemes import NAMED, scheme_of
@@ -20,13 +20,14 @@ from kanegen.control.transcription import transcribe
 
 
 def statement(scheme: str) -> Statement:
-    cost = Integral(F**2 * m + sm.exp(x) * v * t) + c * Duration**2
+    cost = Integral(F**2 * m + sm.exp(x) * v * t) + c * Duration**2 + AtEnd(x * v * t) * AtStart(w)
+    both = [(AtEnd(y * a) - AtStart(y) ** 2 + Duration, 0, 0)]
     path = [(x * sm.cos(y) + F * v.diff(), -1, 1), (c * y * t, None, 2)]
     end: Any = {x * y: 1, v: 0}
     parameters = {m: (1, 3), c: (0, 1)}
     chosen = scheme_of(scheme)
     return state(
-        everything(), cost, (0.5, 4.0), {x: 0, w * sm.sin(x): (0, 1)}, end, {a: (-1, 1)}, path, parameters, chosen
+        everything(), cost, (0.5, 4.0), {x: 0, w * sm.sin(x): (0, 1)}, end, {a: (-1, 1)}, path, both, parameters, chosen
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,18 @@ def test_a_condition_along_the_path_and_one_of_an_expression_at_the_end_hold() -
     assert (np.abs(motion.multipliers["path"]) > 1e-6).any()
 
 
+def test_costs_at_the_end_and_periodic_conditions() -> None:
+    """With the weight k of (x - 1)^2 at the end, x = k / (k + 12): the least cost of the way to x is 12 x^2."""
+    cost = kg.Integral(F**2) + 4 * (kg.AtEnd(x) - 1) ** 2
+    motion = kg.OptimalControl(block(), cost, 1.0, {x: 0, v: 0}, {v: 0}, intervals=4).solve()
+    assert motion.solution["x"][-1] == pytest.approx(0.25, rel=1e-7)
+    assert motion.cost == pytest.approx(12 / 16 + 4 * 9 / 16, rel=1e-7)
+    gait = [(kg.AtEnd(v) - kg.AtStart(v), 0, 0), (kg.AtEnd(x) - kg.AtStart(x), 2, 2)]
+    periodic = kg.OptimalControl(block(), kg.Integral(F**2 + v**2), 1.0, {x: 0}, subject_to=gait, intervals=4).solve()
+    assert periodic.cost == pytest.approx(4.0, rel=1e-7)  # with the constant speed 2
+    assert periodic.solution["v"] == pytest.approx(2.0, rel=1e-6)
+
+
 def test_a_closed_loop_has_the_motion_of_minimal_coordinates() -> None:
     angles = np.linspace(0.0, np.pi, 20)
     guess = {x: np.sin(angles), y: -np.cos(angles)}
@@ -109,13 +122,14 @@ def test_a_solution_and_a_motion_are_guesses_and_inputs_drive_the_solver(tmp_pat
     assert kg.load(tmp_path / "motion.nc")["T"] == pytest.approx(motion.solution["T"])
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_iterations_are_reported_and_ctrl_c_keeps_the_motion() -> None:
     problem, seen = kg.OptimalControl(pendulum(), kg.Integral(T**2), 1.0, **LIFT, intervals=30), []
 
     def stop(progress: Any) -> None:
         seen.append(progress.iteration)
         if progress.iteration == 4:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     motion = problem.solve(callback=stop)
     assert seen == [0, 1, 2, 3, 4]
