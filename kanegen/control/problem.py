@@ -182,6 +182,10 @@ class OptimalControl:
     def _solver(self) -> Solver:
         return build(self._statement.model)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle holds: not the compiled functions, which the cache of builds has."""
+        return {name: vars(self)[name] for name in ("_mesh", "_statement")}
+
     def __repr__(self) -> str:
         s = self._statement
         span = f"{s.duration[0]:g} s" if not s.is_timed else f"{s.duration[0]:g} to {s.duration[1]:g} s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 from typing import Any
 
@@ -33,6 +34,14 @@ def test_least_effort_is_exact(scheme: str) -> None:
     assert motion.multipliers["states"][:, 0] == pytest.approx(-24.0, rel=1e-6)  # of 12 (1 - jump)^2
     assert motion.error < 1e-8
     assert motion.replay_error < 1e-8
+
+
+def test_problems_and_motions_are_pickled() -> None:
+    problem = least_effort(intervals=4)
+    motion = pickle.loads(pickle.dumps(problem.solve()))
+    assert motion.error < 1e-8
+    assert motion.inputs["F"](0.0) == pytest.approx(6.0)
+    assert pickle.loads(pickle.dumps(problem)).solve().cost == pytest.approx(12.0, rel=1e-9)
 
 
 @pytest.mark.parametrize(("scheme", "order"), [("trapezoidal", 2), ("backward-euler", 1)])
