@@ -22,6 +22,7 @@ from kanegen.control.program import NonlinearProgram
 from kanegen.control.refinement import refined
 from kanegen.control.schemes import scheme_of
 from kanegen.control.speeds import with_speeds
+from kanegen.control.starts import changed
 from kanegen.control.statement import Statement, state
 from kanegen.control.trajectory import Trajectory
 from kanegen.control.transcription import transcribe
@@ -44,6 +45,7 @@ _WARM: Final = {
 }
 _LARGEST_ROW: Final = 1e4
 _MOST_INTERVALS: Final = 2000
+_MOST_OF_CHANGED: Final = 500
 
 
 class OptimalControl:
@@ -128,6 +130,7 @@ class OptimalControl:
         callback: Callable[[Progress], Any] | None = None,
         max_iterations: int = 3000,
         max_refinements: int = 8,
+        starts: int = 1,
         options: Mapping[str, Any] | None = None,
     ) -> OptimalMotion:
         """Solve the problem by IPOPT, on meshes that are refined until `OptimalMotion.error` is below the tolerance.
@@ -147,6 +150,9 @@ class OptimalControl:
             Most iterations on one mesh.
         max_refinements
             Most times that the mesh is refined; 0: only the first mesh is used.
+        starts
+            The number of guesses on the first mesh: the given one, and random changes of it, each with at most 500
+            iterations. The motion of least cost is refined.
         options
             Further options of IPOPT.
 
@@ -163,7 +169,8 @@ class OptimalControl:
         given = {**_OPTIONS, "max_iter": positive_integer(max_iterations, "max_iterations"), **(options or {})}
         refinements = 0 if max_refinements == 0 else positive_integer(max_refinements, "max_refinements")
         run = _Run(self._statement, self._code, given, callback)
-        motion = run.first(self._mesh, read_guess(self._statement, guess, self._code.n_constraints), self._solver)
+        known = read_guess(self._statement, guess, self._code.n_constraints)
+        motion = run.best(self._mesh, known, self._solver, positive_integer(starts, "starts"))
         for _ in range(refinements):
             mesh = refined(motion.trajectory, motion.errors, tolerance) if motion.success else None
             if mesh is None or len(mesh) > _MOST_INTERVALS:
@@ -206,7 +213,38 @@ class _Run:
         self.statement, self.code, self.options, self.callback = statement, code, options, callback
         self.iterations, self.seconds = 0, 0.0
         self.meshes: list[int] = []
+        self.notes: list[str] = []
         self.last: tuple[NonlinearProgram, Minimum] | None = None
+
+    def best(self, mesh: Array, guess: Guess, solver: Solver, starts: int) -> OptimalMotion:
+        """The motion of least cost on the first mesh, from the guess and random changes of it."""
+        best, errors = None, []
+        for k in range(starts):
+            try:
+                if k == 0:
+                    motion = self.first(mesh, guess, solver)
+                else:
+                    motion = self.on(mesh, changed(self.statement, guess, k), solver, most=_MOST_OF_CHANGED)
+            except OptimalControlError as error:
+                errors.append(error)
+                continue
+            if best is None or motion.cost < best[0].cost:
+                best = motion, self.last
+            if not motion.success:
+                break  # stopped by the user
+        if best is None:
+            raise errors[0]
+        motion, self.last = best
+        self.meshes[:] = [motion.meshes[-1]]
+        if starts == 1:
+            return motion
+        noted = self._noted(motion, f"{starts - len(errors)} of {starts} starts converged")
+        return replace(noted, iterations=self.iterations, seconds=self.seconds, meshes=tuple(self.meshes))
+
+    def _noted(self, motion: OptimalMotion, note: str) -> OptimalMotion:
+        """The motion with a further note, which motions on finer meshes have, too."""
+        self.notes.append(note)
+        return replace(motion, notes=(*motion.notes, note))
 
     def first(self, mesh: Array, guess: Guess, solver: Solver) -> OptimalMotion:
         """The motion on the first mesh; if the solver fails there, on one with twice as many intervals."""
@@ -218,10 +256,12 @@ class _Run:
                 motion = self.on(finer, guess, solver)
             except OptimalControlError:
                 raise error from None
-            return replace(motion, notes=(*motion.notes, f"the solver failed on {self.meshes[0]} intervals"))
+            return self._noted(motion, f"the solver failed on {len(mesh) - 1} intervals")
 
-    def on(self, mesh: Array, guess: Guess, solver: Solver, warm: bool = False) -> OptimalMotion:
-        """The motion on a mesh. Raises `OptimalControlError`."""
+    def on(
+        self, mesh: Array, guess: Guess, solver: Solver, warm: bool = False, most: int | None = None
+    ) -> OptimalMotion:
+        """The motion on a mesh, after at ``most`` this number of iterations. Raises `OptimalControlError`."""
         layout = layout_of(self.statement, self.code, mesh)
         variables = variables_of(layout, guess)
         if guess.speeds_follow:
@@ -230,7 +270,7 @@ class _Run:
         program = scaled_program(self.code, consistent)
         x, variables = consistent.variables.start / program.scale, consistent.variables
         bounds = variables.low / program.scale, variables.high / program.scale
-        options, multipliers = self.options, None
+        options, multipliers = self.options if most is None else {**self.options, "max_iter": most}, None
         if self.last is not None and warm:
             options, multipliers = {**_WARM, **options}, transferred(*self.last, program)
         found = minimize(program, x, bounds, options, self.callback, multipliers)
@@ -254,7 +294,7 @@ class _Run:
             seconds=self.seconds,
             success=found.success,
             status=STATUSES.get(found.status, f"status {found.status} of IPOPT"),
-            notes=consistent.notes,
+            notes=(*consistent.notes, *self.notes),
             parameters={name: parameters[name] for name in self.statement.parameter_names},
             multipliers=_multipliers(program, found),
             meshes=tuple(self.meshes),

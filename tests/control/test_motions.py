@@ -99,6 +99,16 @@ def test_costs_at_the_end_and_periodic_conditions() -> None:
     assert periodic.solution["v"] == pytest.approx(2.0, rel=1e-6)
 
 
+def test_several_starts_find_a_better_optimum() -> None:
+    """The pendulum that swings first the other way needs less torque; the straight line does not find it."""
+    problem = kg.OptimalControl(pendulum(), kg.Integral(T**2), 2.0, **LIFT, intervals=30)
+    one, best = problem.solve(max_refinements=0), problem.solve(max_refinements=0, starts=6)
+    assert one.cost == pytest.approx(68.1, abs=0.1)
+    assert best.cost < 0.97 * one.cost
+    assert "starts converged" in best.notes[0]
+    assert best.meshes == (30,)
+
+
 def test_a_closed_loop_has_the_motion_of_minimal_coordinates() -> None:
     angles = np.linspace(0.0, np.pi, 20)
     guess = {x: np.sin(angles), y: -np.cos(angles)}
