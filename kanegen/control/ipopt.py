@@ -16,7 +16,7 @@ from kanegen.arrays import Array
 from kanegen.control.program import NonlinearProgram
 from kanegen.errors import SolveError
 
-_INTERRUPTED: Final = 5
+INTERRUPTED: Final = 5
 STATUSES: Final[Mapping[int, str]] = {
     0: "solved",
     1: "solved to an acceptable level",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -11,41 +10,20 @@ import numpy as np
 
 from kanegen.arrays import Array, real_array
 from kanegen.control.code import PointCode, point_code
-from kanegen.control.consistency import Consistency, made_consistent
-from kanegen.control.failure import explanation
-from kanegen.control.guess import Guess, of_trajectory, read_guess
-from kanegen.control.ipopt import STATUSES, Minimum, Progress, minimize, require_ipopt
-from kanegen.control.layout import layout_of
+from kanegen.control.guess import of_trajectory, read_guess
+from kanegen.control.ipopt import Progress, require_ipopt
 from kanegen.control.motion import OptimalControlError, OptimalMotion
-from kanegen.control.points import STAGE
-from kanegen.control.program import NonlinearProgram
 from kanegen.control.refinement import refined
+from kanegen.control.run import MOST_ITERATIONS, Run
 from kanegen.control.schemes import scheme_of
-from kanegen.control.speeds import with_speeds
-from kanegen.control.starts import changed
-from kanegen.control.statement import Statement, state
-from kanegen.control.trajectory import Trajectory
-from kanegen.control.transcription import transcribe
-from kanegen.control.variables import variables_of
-from kanegen.control.warm import transferred
+from kanegen.control.statement import state
 from kanegen.errors import SolveError
 from kanegen.pipeline import build
 from kanegen.solve import Solver
 from kanegen.solve.values import positive, positive_integer
 
 _OPTIONS: Final = {"print_level": 0, "sb": "yes", "tol": 1e-9, "acceptable_tol": 1e-7, "acceptable_iter": 10}
-_WARM: Final = {
-    "warm_start_init_point": "yes",
-    "warm_start_bound_push": 1e-9,
-    "warm_start_bound_frac": 1e-9,
-    "warm_start_slack_bound_push": 1e-9,
-    "warm_start_slack_bound_frac": 1e-9,
-    "warm_start_mult_bound_push": 1e-9,
-    "mu_init": 1e-7,
-}
-_LARGEST_ROW: Final = 1e4
 _MOST_INTERVALS: Final = 2000
-_MOST_OF_CHANGED: Final = 500
 
 
 class OptimalControl:
@@ -147,12 +125,12 @@ class OptimalControl:
         callback
             A function of a record with ``iteration``, ``cost``, ``infeasibility`` and ``dual_infeasibility``.
         max_iterations
-            Most iterations on one mesh.
+            Most iterations on the first mesh; on others, and for random starts, at most 500.
         max_refinements
             Most times that the mesh is refined; 0: only the first mesh is used.
         starts
-            The number of guesses on the first mesh: the given one, and random changes of it, each with at most 500
-            iterations. The motion of least cost is refined.
+            The number of guesses on the first mesh: the given one, and random changes of it. The motion of
+            least cost is refined.
         options
             Further options of IPOPT.
 
@@ -168,17 +146,22 @@ class OptimalControl:
         tolerance = positive(tolerance, "tolerance")
         given = {**_OPTIONS, "max_iter": positive_integer(max_iterations, "max_iterations"), **(options or {})}
         refinements = 0 if max_refinements == 0 else positive_integer(max_refinements, "max_refinements")
-        run = _Run(self._statement, self._code, given, callback)
+        run = Run(self._statement, self._code, given, callback)
         known = read_guess(self._statement, guess, self._code.n_constraints)
         motion = run.best(self._mesh, known, self._solver, positive_integer(starts, "starts"))
         for _ in range(refinements):
             mesh = refined(motion.trajectory, motion.errors, tolerance) if motion.success else None
             if mesh is None or len(mesh) > _MOST_INTERVALS:
                 break
-            motion = run.on(mesh, of_trajectory(self._statement, motion.trajectory), self._solver, warm=True)
+            finer = of_trajectory(self._statement, motion.trajectory)
+            try:
+                motion = run.on(mesh, finer, self._solver, warm=True, most=MOST_ITERATIONS)
+            except OptimalControlError:
+                motion = run.noted(motion, f"the solver failed on {len(mesh) - 1} intervals")
+                break
         if motion.success and motion.error > tolerance:
             text = f"the error {motion.error:.2g} is above the tolerance {tolerance:g} on {motion.meshes[-1]} intervals"
-            return replace(motion, notes=(*motion.notes, text))
+            return run.noted(motion, text)
         return motion
 
     @cached_property
@@ -198,148 +181,6 @@ class OptimalControl:
         span = f"{s.duration[0]:g} s" if not s.is_timed else f"{s.duration[0]:g} to {s.duration[1]:g} s"
         unknowns = ", ".join((*s.input_names, *s.parameter_names)) or "none"
         return f"<OptimalControl of {s.model.name!r}: unknown {unknowns}; duration {span}; {s.scheme.name}>"
-
-
-class _Run:
-    """Solutions of a problem on one mesh after another."""
-
-    def __init__(
-        self,
-        statement: Statement,
-        code: PointCode,
-        options: Mapping[str, Any],
-        callback: Callable[[Progress], Any] | None,
-    ) -> None:
-        self.statement, self.code, self.options, self.callback = statement, code, options, callback
-        self.iterations, self.seconds = 0, 0.0
-        self.meshes: list[int] = []
-        self.notes: list[str] = []
-        self.last: tuple[NonlinearProgram, Minimum] | None = None
-
-    def best(self, mesh: Array, guess: Guess, solver: Solver, starts: int) -> OptimalMotion:
-        """The motion of least cost on the first mesh, from the guess and random changes of it."""
-        best, errors = None, []
-        for k in range(starts):
-            try:
-                if k == 0:
-                    motion = self.first(mesh, guess, solver)
-                else:
-                    motion = self.on(mesh, changed(self.statement, guess, k), solver, most=_MOST_OF_CHANGED)
-            except OptimalControlError as error:
-                errors.append(error)
-                continue
-            if best is None or motion.cost < best[0].cost:
-                best = motion, self.last
-            if not motion.success:
-                break  # stopped by the user
-        if best is None:
-            raise errors[0]
-        motion, self.last = best
-        self.meshes[:] = [motion.meshes[-1]]
-        if starts == 1:
-            return motion
-        noted = self._noted(motion, f"{starts - len(errors)} of {starts} starts converged")
-        return replace(noted, iterations=self.iterations, seconds=self.seconds, meshes=tuple(self.meshes))
-
-    def _noted(self, motion: OptimalMotion, note: str) -> OptimalMotion:
-        """The motion with a further note, which motions on finer meshes have, too."""
-        self.notes.append(note)
-        return replace(motion, notes=(*motion.notes, note))
-
-    def first(self, mesh: Array, guess: Guess, solver: Solver) -> OptimalMotion:
-        """The motion on the first mesh; if the solver fails there, on one with twice as many intervals."""
-        try:
-            return self.on(mesh, guess, solver)
-        except OptimalControlError as error:
-            finer = np.interp(np.arange(2 * len(mesh) - 1) / 2.0, np.arange(len(mesh)), mesh)
-            try:
-                motion = self.on(finer, guess, solver)
-            except OptimalControlError:
-                raise error from None
-            return self._noted(motion, f"the solver failed on {len(mesh) - 1} intervals")
-
-    def on(
-        self, mesh: Array, guess: Guess, solver: Solver, warm: bool = False, most: int | None = None
-    ) -> OptimalMotion:
-        """The motion on a mesh, after at ``most`` this number of iterations. Raises `OptimalControlError`."""
-        layout = layout_of(self.statement, self.code, mesh)
-        variables = variables_of(layout, guess)
-        if guess.speeds_follow:
-            variables = with_speeds(layout, self.code, variables)
-        consistent = made_consistent(layout, self.code, variables)
-        program = scaled_program(self.code, consistent)
-        x, variables = consistent.variables.start / program.scale, consistent.variables
-        bounds = variables.low / program.scale, variables.high / program.scale
-        options, multipliers = self.options if most is None else {**self.options, "max_iter": most}, None
-        if self.last is not None and warm:
-            options, multipliers = {**_WARM, **options}, transferred(*self.last, program)
-        found = minimize(program, x, bounds, options, self.callback, multipliers)
-        self.last = program, found
-        self.iterations, self.seconds = self.iterations + found.iterations, self.seconds + found.seconds
-        self.meshes.append(len(mesh) - 1)
-        motion = self._motion(program, found, consistent, solver)
-        if not found.success and found.status != 5:
-            raise OptimalControlError(explanation(program, found, motion.trajectory), motion)
-        return motion
-
-    def _motion(
-        self, program: NonlinearProgram, found: Minimum, consistent: Consistency, solver: Solver
-    ) -> OptimalMotion:
-        trajectory = trajectory_of(program, found.x)
-        parameters = dict(zip(solver.description.parameters, trajectory.parameters.tolist(), strict=True))
-        return OptimalMotion(
-            cost=found.cost,
-            duration=trajectory.duration,
-            iterations=self.iterations,
-            seconds=self.seconds,
-            success=found.success,
-            status=STATUSES.get(found.status, f"status {found.status} of IPOPT"),
-            notes=(*consistent.notes, *self.notes),
-            parameters={name: parameters[name] for name in self.statement.parameter_names},
-            multipliers=_multipliers(program, found),
-            meshes=tuple(self.meshes),
-            trajectory=trajectory,
-            solver=solver.with_parameters(parameters) if parameters else solver,
-        )
-
-
-def scaled_program(code: PointCode, consistent: Consistency) -> NonlinearProgram:
-    """The program with scaled variables, and rows whose derivatives at the start are of magnitude 1."""
-    variables, layout = consistent.variables, consistent.layout
-    transcription = transcribe(layout, code, consistent.kept)
-    n_g = transcription.n_g
-    plain = NonlinearProgram(transcription, code, variables.scale, np.ones(n_g))
-    values = np.abs(np.nan_to_num(plain.jacobian(variables.start / variables.scale)))
-    largest = np.zeros(n_g)
-    np.maximum.at(largest, plain.jacobian_pattern.rows, values)
-    rows = 1.0 / np.clip(np.where(largest > 0.0, largest, 1.0), 1.0 / _LARGEST_ROW, _LARGEST_ROW)
-    return NonlinearProgram(transcription, code, variables.scale, rows)
-
-
-def trajectory_of(program: NonlinearProgram, x: Array) -> Trajectory:
-    """The motion at scaled variables."""
-    layout = program.transcription.layout
-    model = layout.statement.model
-    variables = x * program.scale
-    duration = np.append(variables, layout.known)[layout.duration]
-    rates = program.values(x, STAGE, "rates") / duration
-    n_q, n_u = len(model.coordinates), len(model.speeds)
-    return Trajectory(layout, variables, rates[:, :n_q], rates[:, n_q + n_u :])
-
-
-def _multipliers(program: NonlinearProgram, found: Minimum) -> dict[str, Array]:
-    """Derivatives of the cost with respect to what is added to y' and to conditions along the path, at the stages."""
-    transcription, rows = program.transcription, -np.append(found.multipliers * program.row_scale, 0.0)
-    layout = transcription.layout
-    row, value, entry = transcription.curved
-    weighted = np.bincount(value, entry * rows[row], transcription.n_values)
-    (stages,) = (points for points in transcription.points if points.functions.name == STAGE)
-    # The rates of a stage enter the rows with the weights of the scheme; their sum belongs to a part of the time.
-    states = -weighted[stages.values("rates")] / layout.weights[:, None]
-    path = transcription.labels["path"]
-    of_path = rows[path.start : path.stop].reshape(len(layout.tau), -1)
-    duration = float(np.append(found.x * program.scale, layout.known)[layout.duration])
-    return {"states": states, "path": of_path / (layout.weights * duration)[:, None]}
 
 
 def _mesh(intervals: Any) -> Array:

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sm
-from controlled import F, T, block, m, omega, pendulum, rod, theta, v, w, x, y
+from controlled import F, T, block, m, omega, pendulum, rod, satellite, theta, v, w, x, y
 from messages import raises
 
 import kanegen as kg
+from kanegen.control import problem as problems
+from kanegen.control import run
 
 pytest.importorskip("ipyopt")
 LIFT: dict[str, Any] = {"start": {theta: 0, omega: 0}, "end": {theta: sm.pi, omega: 0}}
@@ -97,6 +99,29 @@ def test_costs_at_the_end_and_periodic_conditions() -> None:
     periodic = kg.OptimalControl(block(), kg.Integral(F**2 + v**2), 1.0, {x: 0}, subject_to=gait, intervals=4).solve()
     assert periodic.cost == pytest.approx(4.0, rel=1e-7)  # with the constant speed 2
     assert periodic.solution["v"] == pytest.approx(2.0, rel=1e-6)
+
+
+def test_euler_parameters_turn_about_an_axis_with_least_effort() -> None:
+    """The half turn in 1 s about an axis of inertia 1 has the cost 12 pi^2; three speeds, four coordinates."""
+    e, rates, moments = satellite().coordinates, satellite().speeds, [item.symbol for item in satellite().inputs]
+    rest = dict.fromkeys(rates, 0)
+    start, end = ({**dict(zip(e, values, strict=True)), **rest} for values in ((1, 0, 0, 0), (0, 1, 0, 0)))
+    cost = kg.Integral(sum(moment**2 for moment in moments))
+    motion = kg.OptimalControl(satellite(), cost, 1.0, start, end, scheme="radau", intervals=12).solve()
+    assert motion.cost == pytest.approx(12 * np.pi**2, rel=1e-6)
+    assert (motion.solution.q**2).sum(axis=1) == pytest.approx(1.0, abs=1e-4)
+    assert (motion.trajectory.mesh_y[:, :4] ** 2).sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_a_motion_is_kept_where_a_finer_mesh_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "MOST_ITERATIONS", 0)
+    monkeypatch.setattr(problems, "MOST_ITERATIONS", 0)
+    problem = kg.OptimalControl(pendulum(), kg.Integral(T**2), 2.0, **LIFT, intervals=12)
+    motion = problem.solve()
+    assert motion.success
+    assert motion.meshes == (12,)
+    assert motion.notes[0] == "the solver failed on 24 intervals"
+    assert "above the tolerance" in motion.notes[1]
 
 
 def test_several_starts_find_a_better_optimum() -> None:

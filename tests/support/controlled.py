@@ -79,6 +79,29 @@ def rod() -> kg.Model:
 
 
 @cache
+def satellite() -> kg.Model:
+    """A free body with moments about its axes, whose orientation are Euler parameters."""
+    e, rates, moments = (me.dynamicsymbols(f"{name}:{n}") for name, n in (("e", 4), ("w", 3), ("M", 3)))
+    N, B, O = me.ReferenceFrame("N"), me.ReferenceFrame("B"), me.Point("O")
+    O.set_vel(N, 0)
+    B.orient_quaternion(N, e)
+    axes, turning = (B.x, B.y, B.z), B.ang_vel_in(N)
+    norm = sum(x * x.diff() for x in e)
+    kinematics = [*(rate - turning.dot(axis) for rate, axis in zip(rates, axes, strict=True)), norm]
+    B.set_ang_vel(N, sum((rate * axis for rate, axis in zip(rates, axes, strict=True)), 0 * B.x))
+    return kg.Model(
+        name="satellite",
+        frame=N,
+        coordinates=e,
+        speeds=rates,
+        kinematics=kinematics,
+        bodies=(me.RigidBody("satellite", O, B, 1, (me.inertia(B, 1, 2, 3), O)),),
+        loads=((B, sum((moment * axis for moment, axis in zip(moments, axes, strict=True)), 0 * B.x)),),
+        inputs=moments,
+    )
+
+
+@cache
 def everything() -> kg.Model:
     """A skate with a filtered drive: a constraint, a state, the time, an input with a rate, parameters, and q' != u."""
     rate, s = me.dynamicsymbols("rate s")
