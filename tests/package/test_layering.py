@@ -70,7 +70,20 @@ STANDARD_HEADERS = ROOT / "templates" / "fmu"
 """The headers of FMI, ``fmi*.h`` in this folder, are copied as the standard has them."""
 
 SOURCE_SUFFIXES = {".py", ".jinja", ".h", ".c", ".pyx", ".pxi", ".pxd"}
-HEAVY = ("jax", "casadi", "ipyopt", "scipy", "matplotlib", "pint", "k3d", "Cython", "jinja2", "rich", "click", "setuptools")
+HEAVY = (
+    "jax",
+    "casadi",
+    "ipyopt",
+    "scipy",
+    "matplotlib",
+    "pint",
+    "k3d",
+    "Cython",
+    "jinja2",
+    "rich",
+    "click",
+    "setuptools",
+)
 
 
 def layer_of(path: Path) -> str:
