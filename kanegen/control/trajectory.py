@@ -11,6 +11,9 @@ from kanegen.arrays import Array
 from kanegen.control.layout import Layout, Places
 from kanegen.control.schemes import lagrange
 
+_VANISHING = 1e-9
+"""Magnitude, in SI units, below which a state is zero but for the tolerance of the solver."""
+
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
@@ -66,9 +69,9 @@ class Trajectory:
 
     @cached_property
     def scale(self) -> Array:
-        """The largest magnitude of each state along the motion, 1 for those that are zero, (n_y,)."""
+        """The largest magnitude of each state along the motion, 1 for those that vanish, (n_y,)."""
         largest = np.abs(self.y).max(axis=0)
-        return np.where(largest > 0.0, largest, 1.0)
+        return np.where(largest > _VANISHING, largest, 1.0)
 
     @cached_property
     def inputs(self) -> Array:

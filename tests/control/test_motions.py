@@ -193,3 +193,10 @@ def test_what_cannot_be_met_is_named() -> None:
     with raises(kg.OptimalControlError, "rate", "guess=") as caught:
         problem.solve()
     assert caught.value.motion.duration == 1.0
+
+
+def test_states_that_vanish_do_not_refine_the_mesh() -> None:
+    motion = kg.OptimalControl(block(), kg.Integral(F**2), 1.0, {x: 1, v: 0}, {x: 1, v: 0}, intervals=4).solve()
+    assert motion.meshes == (4,)
+    assert np.abs(motion.solution["F"]).max() < 1e-9
+    assert motion.error < 1e-9
