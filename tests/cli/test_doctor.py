@@ -65,10 +65,10 @@ def test_clang_beside_gcc_is_named(
 
 @pytest.mark.parametrize("is_there", [False, True])
 def test_what_quick_builds_use(is_there: bool, tmp_path: Path) -> None:
-    if is_there:
-        (tmp_path / "tcc").write_text("#!/bin/sh\n", encoding="utf-8")
-        (tmp_path / "tcc").chmod(0o755)
-    result = doctor(KANEGEN_CACHE_DIR=str(tmp_path / "cache"), PATH=str(tmp_path))
+    for name in ("cc", *(["tcc"] if is_there else [])):
+        (tmp_path / name).write_text(GCC, encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    result = doctor(KANEGEN_CACHE_DIR=str(tmp_path / "cache"), PATH=str(tmp_path), CC="cc")
     words = (str(tmp_path / "tcc"), "quick=True") if is_there else ("without optimizations", "tcc is not")
     says(result.output, "quick builds", *words)
 
