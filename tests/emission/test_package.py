@@ -19,9 +19,9 @@ PROGRAM = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
-import pytest
 import pulled_model as model
 
+assert not any(name.split(".")[0] in ("kanegen", "sympy", "scipy") for name in sys.modules)
 prepared = model.Prepared([2.0, 9.81])
 t = np.array(json.loads(sys.argv[2]))
 q, qdot, qddot = (np.stack([x, 0.0 * t], axis=1) for x in (np.sin(t), np.cos(t), -np.sin(t)))
@@ -33,7 +33,8 @@ law = model.Inputs.python(lambda t, q, u: [-8.0 * q[0], 2.0 * 9.81], 3)
 sampled = model.Control(law, (0, 1), [-1e3, -1e3], [1e3, 1e3], sample_time=0.1)
 rhs, none = model.Function("rhs", prepared), model.Inputs.constant([0.0, 0.0])
 run = model.integrate(rhs, none, 0.0, 1.0, [0.5, 0.2], [0.0, 0.0], control=sampled)
-print(json.dumps([controls.tolist(), u.tolist(), status, run.y[-1].tolist()]))
+rates = [part.tolist() for part in rhs.pair(0.0, [0.4, 0.1], [0.5, -0.3], [3.0, 1.0])]
+print(json.dumps([controls.tolist(), u.tolist(), status, run.y[-1].tolist(), model.NAME, rates]))
 """
 
 
@@ -60,13 +61,15 @@ def pulled() -> kg.Model:
 
 
 @pytest.mark.target
-def test_inverse_dynamics_impulses_and_sampled_inputs_are_in_the_package(tmp_path: Path) -> None:
+def test_the_package_installs_alone_with_inverse_dynamics_impulses_and_sampled_inputs(tmp_path: Path) -> None:
     folder, target = kg.emit(pulled(), tmp_path / "project", programs="python"), tmp_path / "installed"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index"]
     subprocess.run([*pip, "--disable-pip-version-check", "--target", target, "."], cwd=folder, check=True, timeout=300)
     arguments = [sys.executable, "-c", PROGRAM, str(target), repr(TIMES)]
     done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
-    controls, after, status, end = json.loads(done.stdout)
+    controls, after, status, end, name, rates = json.loads(done.stdout)
+    assert name == "pulled"
+    np.testing.assert_allclose(rates, [[0.5, -0.3], [3.0 / 2.0, 1.0 / 2.0 - 9.81]], rtol=1e-14)
     assert status >= 0
     np.testing.assert_allclose(controls, [[-2.0 * np.sin(t), 2.0 * 9.81] for t in TIMES], atol=1e-12)
     np.testing.assert_allclose(after, [1.0 + 3 / 2, -1 / 2], rtol=1e-14)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from functools import cache
 from math import sin
 from pathlib import Path, PurePosixPath
@@ -115,24 +114,6 @@ def test_the_example_names_what_is_missing(folder: Path) -> None:
     assert "line 1 is not a value of this model: p[0] = ?" in done.stderr
     assert "u[0] (omega) has no value" in done.stderr
     assert "usage" in run(folder, "./example", "values.txt", "1", "-1", status=2).stderr
-
-
-@pytest.mark.target
-def test_the_python_package_installs_and_evaluates(folder: Path, tmp_path: Path) -> None:
-    target = tmp_path / "installed"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index"]
-    run(folder, *pip, "--disable-pip-version-check", "--target", str(target), ".")
-    code = (
-        f"import sys; sys.path.insert(0, {str(target)!r}); import pendulum_model as m;"
-        f"f = m.Function('rhs', m.Prepared([{VALUES!r}[name] for name in m.PARAMETERS]));"
-        "(a,), (b,) = f.pair(0.0, [0.4], [0.5]);"
-        "assert not any(name.split('.')[0] in ('kanegen', 'sympy', 'scipy') for name in sys.modules);"
-        "print(m.NAME, repr(float(a)), repr(float(b)))"
-    )
-    done = run(tmp_path, sys.executable, "-c", code)
-    name, qdot, udot = done.stdout.split()
-    assert name == "pendulum"
-    assert [float(qdot), float(udot)] == pytest.approx(rates([0.4, 0.5]), rel=1e-14)
 
 
 def test_a_project_holds_no_header_that_nothing_includes(folder: Path, tmp_path: Path) -> None:
