@@ -32,7 +32,8 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
     Parallel workers share it too: a system is compiled once per session, whoever needs it first. Sessions with the same
     folder ``KANEGEN_TEST_CACHE`` share that one. Models are compiled with little optimization, in half the time, and
-    in one piece; the bits of their results are the same (tests/codegen/test_optimization.py and test_pieces.py).
+    in one piece; the bits of their results are the same (tests/codegen/test_optimization.py and test_pieces.py). See
+    also ``quick_builds``.
     """
     base = tmp_path_factory.getbasetemp()
     own = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "kanegen-cache"
@@ -50,6 +51,28 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             del os.environ[name]
         else:
             os.environ[name] = value
+
+
+TESTS = Path(__file__).parent
+
+QUICK = tuple(TESTS / name for name in ("derivation", "program", "solve", "verification"))
+"""Folders whose tests look at what equations and runs give, and not at C code, compilers or what users start."""
+
+USUAL = TESTS / "solve" / "gradients"
+"""There the states of compiled derivatives are compared with those of the kernel."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_builds(request: pytest.FixtureRequest, session_cache: Path) -> Iterator[None]:
+    """Models of the folders ``QUICK`` are compiled by tcc where it is installed, in a twentieth of the time.
+
+    tests/backends/test_quick.py compares it with the usual compiler, for all examples.
+    """
+    folders = request.path.parents
+    with pytest.MonkeyPatch.context() as patch:
+        if USUAL not in folders and any(folder in folders for folder in QUICK):
+            patch.setenv("KANEGEN_QUICK", "1")
+        yield
 
 
 @pytest.fixture

@@ -47,7 +47,6 @@ def test_tcc_agrees_and_compiles_alone(name: str, monkeypatch: pytest.MonkeyPatc
     ]
 
 
-@pytest.mark.campaign
 @pytest.mark.parametrize("name", [name for name in example_names() if name not in EXAMPLES])
 def test_all_other_models_agree(name: str) -> None:
     if shutil.which("tcc") is None:
