@@ -56,7 +56,8 @@ def largest_error(tape: Tape, parts: Sequence[Forward], sizes: Array) -> float:
     ``sizes`` (k,): those of what varies. A change is at least as large as the value itself divided by the size.
     """
     errors = np.max([part.errors for part in parts], axis=0) * sizes
-    changes = np.max([np.abs(part.states).max(axis=0) for part in parts], axis=0) * sizes
+    highest, lowest = (f([f(part.states, axis=0) for part in parts], axis=0) for f in (np.max, np.min))
+    changes = np.maximum(highest, -lowest) * sizes
     values = np.max([np.abs(part.y).max(axis=0) for part in tape.parts], axis=0)
     scale = changes + values[:, None] + _NOISE * changes.max(initial=0.0)
     errors = np.maximum(errors - _ROUNDING * changes.max(initial=0.0), 0.0)

@@ -98,10 +98,14 @@ class VariationCode:
         dt: float = 0.0,
         modes: Array | None = None,
     ) -> Array:
-        """The change of a function of variations at a state along one direction, (n,)."""
-        loads = np.zeros(self.n_loads)
-        loads[: len(self.functions.description.inputs)] = 0.0 if dr is None else dr
-        direction, names = np.concatenate([dy, loads, [dt]]), self._of_contacts if name in CHANGES else ()
+        """The change of a function of variations at a state along one direction, (n,).
+
+        With rows ``dy`` (k, n_y) along k directions in one call, (k, n).
+        """
+        behind = np.zeros((*dy.shape[:-1], self.n_loads + 1))
+        behind[..., : len(self.functions.description.inputs)] = 0.0 if dr is None else dr
+        behind[..., -1] = dt
+        direction, names = np.concatenate([dy, behind], axis=-1), self._of_contacts if name in CHANGES else ()
         closed = tuple(other + self._end for other in names)
         return self.value(name + self._end, at, closed, direction=direction, dp=dp, modes=modes)
 
@@ -125,14 +129,17 @@ class VariationCode:
     ) -> Array:
         """The changes of what the constraints and the closed contacts keep zero along a direction: of positions first.
 
-        ``modes``: of the contacts at the state; there are ``n_position_rows(modes)`` rows of positions.
+        ``dy`` (n_y,), or rows (k, n_y) of k directions. ``modes``: of the contacts at the state; there are
+        ``n_position_rows(modes)`` rows of positions.
         """
         own, n = self.functions.description.constraints, len(self.functions.description.contacts.rows)
         changes = self.change(RESIDUAL_CHANGES, at, dy, dr, dp)
-        residuals, of_rows = changes[: len(changes) - 2 * n], changes[len(changes) - 2 * n :]
+        if not n:
+            return changes
+        first, n_p = changes.shape[-1] - 2 * n, len(own.positions)
         gaps, rates = self.modes.held_rows(modes)
-        n_p = len(own.positions)
-        return np.concatenate([residuals[:n_p], of_rows[gaps], residuals[n_p:], of_rows[[n + i for i in rates]]])
+        rows = [*range(n_p), *(first + i for i in gaps), *range(n_p, first), *(first + n + i for i in rates)]
+        return np.asarray(changes[..., rows])
 
     def n_position_rows(self, modes: Array) -> int:
         """How many of `residual_changes` are those of positions."""
@@ -147,7 +154,7 @@ class VariationCode:
         dp: Array | None = None,
         modes: Array | None = None,
     ) -> Array:
-        """The values of a function of variations at a state, (n,).
+        """The values of a function of variations at a state, (n,); with rows of directions those of each, (k, n).
 
         ``names``: the functions of its program, if there are others. ``modes``: of the contacts; None: they are open.
         """
@@ -155,8 +162,14 @@ class VariationCode:
         function = self._function(name, names or (name,), np.zeros(len(d.parameters)) if dp is None else dp, modes)
         own = np.zeros(len(d.inputs)) if at.r is None else np.asarray(at.r)
         behind = np.zeros(self.n_y + self.n_loads + 1) if direction is None else direction
-        value = function.value(at.t, at.q, at.u, np.concatenate([own, behind]), at.s if d.states else None)
-        return np.asarray(value, dtype=np.float64).ravel()
+        if behind.ndim == 1:
+            value = function.value(at.t, at.q, at.u, np.concatenate([own, behind]), at.s if d.states else None)
+            return np.asarray(value, dtype=np.float64).ravel()
+        k = len(behind)
+        q, u, r = (np.tile(x, (k, 1)) for x in (at.q, at.u, own))
+        s = np.tile(np.asarray(at.s), (k, 1)) if d.states else None
+        values = function.value(np.full(k, at.t), q, u, np.hstack([r, behind]), s)
+        return np.asarray(values, dtype=np.float64).reshape(k, -1)
 
     def _function(self, name: str, names: tuple[str, ...], dp: Array, modes: Array | None = None) -> Any:
         """A function of the module for changes ``dp`` of the parameters.

@@ -230,7 +230,7 @@ def changes_of_start(
     y = np.concatenate([np.asarray(x, dtype=np.float64) for x in (start.q, start.u, start.s)])
     at, numbers = code.at(start.t, y), np.zeros(code.modes.size) if modes is None else modes
 
-    def residual_changes(dy: Any, dr: Any, dp: Any) -> Any:
+    def residual_changes(dy: Array, dr: Array | None, dp: Array | None) -> Array:
         return code.residual_changes(at, numbers, dy, dr, dp)
 
     return start_changes(code.functions, directions, held, residual_changes, code.n_position_rows(numbers))

@@ -269,10 +269,9 @@ class Shooting:
     def manifold(self, k: int, t: float, y: Array) -> Manifold:
         """The constraints and closed contacts at a node."""
         at, code, modes = self.code.at(t, y), self.code, self._modes(k, t, y)
-        rows = [code.residual_changes(at, modes, row) for row in np.diag(self.setting.scale)]
-        if not rows[0].size:
+        C = code.residual_changes(at, modes, np.diag(self.setting.scale)).T
+        if not C.size:
             return Manifold(np.eye(self.n_y), np.zeros((self.n_y, 0)), np.zeros(self.n_y))
-        C = np.column_stack(rows)
         sizes = np.linalg.norm(C, axis=1)
         sizes = np.where(sizes > 0.0, sizes, 1.0)
         _, values, V = np.linalg.svd(C / sizes[:, None])
@@ -402,7 +401,7 @@ class Shooting:
             at = code.at(t, y + moved)
             rows, n_p = code.modes.rows(at), code.n_position_rows(modes)
             residual = np.concatenate([rows.value[gaps], rows.rate[rates]])
-            C = np.column_stack([code.residual_changes(at, modes, row) for row in np.diag(scale)])
+            C = code.residual_changes(at, modes, np.diag(scale)).T
             own = C[[*range(n_p - len(gaps), n_p), *range(len(C) - len(rates), len(C))]]
             others = np.delete(C, [*range(n_p - len(gaps), n_p), *range(len(C) - len(rates), len(C))], axis=0)
             left = np.concatenate([residual, np.zeros(len(others))])

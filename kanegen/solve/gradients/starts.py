@@ -27,22 +27,23 @@ def start_changes(
     functions: CompiledFunctions,
     directions: Sequence[Direction],
     held: Collection[str],
-    residual_changes: Callable[[Array, Array, Array], Array],
+    residual_changes: Callable[[Array, Array | None, Array | None], Array],
     n_p: int,
 ) -> Array:
     """The changes (n_y, k) of the start along the directions.
 
     The start values that are ``held`` by name, and those that vary, do not move with other directions; the remaining
     coordinates and speeds move as little as the constraints and the closed contacts demand. ``residual_changes(dy, dr,
-    dp)``: the changes (n_c,) of their residuals, the first ``n_p`` of which are of positions. Raises `SolveError` for a
-    start value that others determine.
+    dp)``: the changes (n_c,) of their residuals, the first ``n_p`` of which are of positions; with rows dy (k, n_y)
+    those (k, n_c) along k directions. Raises `SolveError` for a start value that others determine.
     """
     d = functions.description
     state = (*d.coordinates, *d.speeds, *d.states)
-    changes, unit = unit_columns(directions, Kind.START, len(state)), np.eye(len(state))
-    zeros = np.zeros(len(d.inputs)), np.zeros(len(d.parameters))
-    n_c = 0 if not (d.constraints.levels or d.contacts.rows) else residual_changes(unit[0], *zeros).size
-    if not n_c:
+    changes = unit_columns(directions, Kind.START, len(state))
+    if not (d.constraints.levels or d.contacts.rows):
+        return changes
+    of_state = residual_changes(np.eye(len(state)), None, None).T
+    if not of_state.size:
         return changes
     of_r, of_p = (
         unit_columns(directions, kind, n)
@@ -51,11 +52,12 @@ def start_changes(
     varied = {direction.name for direction in directions if direction.kind is Kind.START}
     n_moving = len(d.coordinates) + len(d.speeds)
     free = [k for k, name in enumerate(state[:n_moving]) if name not in varied and name not in held]
-    columns = [residual_changes(unit[k], *zeros) for k in free]
-    jacobian = np.column_stack(columns) if columns else np.zeros((n_c, 0))
+    jacobian = of_state[:, free]
     solve = _least(jacobian, free, len(d.coordinates), n_p)
     for k, direction in enumerate(directions):
-        left = residual_changes(changes[:, k], of_r[:, k], of_p[:, k])
+        left = of_state @ changes[:, k]
+        if direction.kind is not Kind.START:
+            left = residual_changes(changes[:, k], of_r[:, k], of_p[:, k])
         if not left.any():
             continue
         moved = -solve @ left
