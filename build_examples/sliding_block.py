@@ -96,7 +96,7 @@ def fastest() -> tuple[float, float]:
     switch = brentq(lambda x: float(np.subtract(*energies(x))), 1.0, END - 0.1, xtol=1e-13)
 
     def slowness(x: float, which: int) -> float:
-        return path(x) / np.sqrt(2.0 * energies(x)[which])
+        return float(path(x) / np.sqrt(2.0 * energies(x)[which]))
 
     # Speeds grow as roots of the distances from the ends: x = s^2, and x = END - s^2.
     first = quad(lambda s: 2.0 * s * slowness(s**2, 0), 0.0, np.sqrt(switch), epsabs=1e-9)[0]
