@@ -28,6 +28,7 @@ from kanegen.solve.many.batch import Batch as Batch
 from kanegen.solve.many.batch import Failures as Failures
 from kanegen.solve.many.batch import Rates as Rates
 from kanegen.solve.many.results import Ensemble as Ensemble
+from kanegen.solve.many.results import EnsembleSensitivities as EnsembleSensitivities
 from kanegen.solve.many.results import Failure as Failure
 from kanegen.solve.servo import Feasibility as Feasibility
 from kanegen.solve.servo import Underactuation as Underactuation

@@ -9,6 +9,7 @@ from typing import Any, Unpack, cast
 
 import numpy as np
 
+from kanegen.codegen.description import Description
 from kanegen.codegen.methods.table import IMPLICIT
 from kanegen.errors import SolveError
 from kanegen.progress import counting
@@ -17,6 +18,7 @@ from kanegen.solve.consistent import projection_of, start_state
 from kanegen.solve.contacts import check_run, start_modes, watched_events
 from kanegen.solve.feedback.closed_loop import check_control
 from kanegen.solve.functions import CompiledFunctions
+from kanegen.solve.gradients.directions import read_directions
 from kanegen.solve.many.batch import Batching, parameters_of
 from kanegen.solve.many.lanes import on_lanes
 from kanegen.solve.many.motions import Motions, read_motions, requested_times
@@ -45,6 +47,7 @@ class Ensembles(Integrable, Batching):
         s0: Any = None,
         t_eval: Any = None,
         reduce: Any = None,
+        sensitivities: Any = None,
         threads: int = 1,
         progress: bool | Callable[[int], None] = False,
         **options: Unpack[CommonOptions],
@@ -74,6 +77,9 @@ class Ensembles(Integrable, Batching):
             ``("max", "height")``. A name alone is its value at the end. ``"max_energy_drift"`` is the largest change of
             the energy, ``("max_change", "energy")``.
             The quantity is evaluated at the start and after each accepted step, not in between.
+        sensitivities
+            Names of what the motions are differentiated with respect to, as for :meth:`integrate`; the motions then run
+            one by one in each thread, and have the same steps and derivatives as there.
         threads
             The number of threads; the interpreter lock is released.
         progress
@@ -113,8 +119,12 @@ class Ensembles(Integrable, Batching):
         if (problem := functions.problem(solver._runs.state_function(), constants=not varied)) is not None:
             raise SolveError(problem)
         self._require_usable(functions, motions, span, common)
-        reduced = reduction(functions, reduce)
-        runs = Runs(solver._runs.toward(*span).solver, motions, span, times, reduced, common)
+        reduced, names = reduction(functions, reduce), _varied(self.description, sensitivities)
+        if reduced is not None and names:
+            raise SolveError(
+                "there are no derivatives of reductions: give reduce= or sensitivities=, not both"
+            )
+        runs = Runs(solver._runs.toward(*span).solver, motions, span, times, reduced, common, names)
         return _integrate(runs, number, progress)
 
     def _require_usable(
@@ -133,6 +143,13 @@ class Ensembles(Integrable, Batching):
                 variables.complete({**self.initial, **(argument.value or {})})
         if motions.q0.value is None and motions.u0.value is None:
             start_state(functions, self.initial, span[0], (None, None, motions.s0.sample), r, None)
+
+
+def _varied(d: Description, sensitivities: Any) -> tuple[str, ...]:
+    """The names of what varies. Raises `SolveError` for unknown ones."""
+    if sensitivities is None:
+        return ()
+    return tuple(direction.name for direction in read_directions(d, sensitivities, "sensitivities"))
 
 
 def _check(solver: Any, options: CommonOptions, progress: Any) -> None:
@@ -157,7 +174,7 @@ def _integrate(runs: Runs, threads: int, progress: Any) -> Ensemble:
     times = runs.times
     if times is None:
         times = np.array(runs.span[1:] if runs.reduction is None else ())
-    results = Results(count, times, width, runs.reduction is not None)
+    results = Results(count, times, width, runs.reduction is not None, runs.sensitivities)
     lanes = on_lanes(runs, results)
     stopped, rows = threading.Event(), iter(range(count))
     number = max(1, min(threads, count))

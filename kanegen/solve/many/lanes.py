@@ -64,7 +64,7 @@ class LaneWork:
 
 def on_lanes(runs: Runs, results: Results) -> LaneWork | None:
     """The work of an ensemble on lanes; None for models, options and inputs that need a run for each motion."""
-    if not _is_smooth(runs):
+    if runs.sensitivities or not _is_smooth(runs):
         return None
     reduction, options = runs.reduction, runs.options
     if reduction is not None:  # the module of a part has neither contacts nor events

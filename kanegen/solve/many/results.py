@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.solve.solution import Outcome
+from kanegen.solve.values import known_name
 
 
 def is_success(status: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -24,6 +26,35 @@ class Failure:
     index: int
     t: float
     reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class EnsembleSensitivities:
+    """The derivatives of all motions; ``sensitivities["theta", "m"]`` is that of theta with respect to m, (N, K).
+
+    Attributes
+    ----------
+    variables
+        Names of the rows of a matrix, n_y: coordinates, speeds, states.
+    names
+        Names of the columns, n_z: what varies.
+    matrix
+        The derivatives at the times of the ensemble, (N, K, n_y, n_z); NaN where a motion did not get there, or has no
+        derivative.
+    """
+
+    variables: tuple[str, ...]
+    names: tuple[str, ...]
+    matrix: Array
+
+    def __getitem__(self, key: tuple[Any, Any]) -> Array:
+        """The derivative (N, K) of a variable with respect to a quantity; both by name or symbol."""
+        i = self.variables.index(known_name(key[0], self.variables, "variable"))
+        k = self.names.index(known_name(key[1], self.names, "quantity that varies"))
+        return np.asarray(self.matrix[:, :, i, k])
+
+    def __repr__(self) -> str:
+        return f"<Sensitivities of {len(self.matrix)} motions with respect to {', '.join(self.names)}>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +84,8 @@ class Ensemble:
         The motions that ended without success, in order, as records (index, t, reason).
     lanes
         The number of motions that advance together in a thread: 1, or the lanes of the vector unit.
+    sensitivities
+        The derivatives of the motions (:class:`EnsembleSensitivities`); None without ``sensitivities=``.
     """
 
     t: Array
@@ -67,6 +100,7 @@ class Ensemble:
     n_evaluations: NDArray[np.int64]
     failures: tuple[Failure, ...]
     lanes: int
+    sensitivities: EnsembleSensitivities | None = None
 
     @property
     def success(self) -> NDArray[np.bool_]:
@@ -83,10 +117,11 @@ class Ensemble:
 class Results:
     """The results of an ensemble while it is integrated; each motion writes its own rows.
 
-    ``y`` (N, K, n_q + n_u + n_s); ``reasons``: sentences by index.
+    ``y`` (N, K, n_q + n_u + n_s); ``reasons``: sentences by index; ``changes`` (N, K, n_y, n_z): derivatives with
+    respect to ``names``.
     """
 
-    def __init__(self, count: int, times: Array, n: int, reduced: bool) -> None:
+    def __init__(self, count: int, times: Array, n: int, reduced: bool, names: tuple[str, ...] = ()) -> None:
         self.times = times
         self.y: Array = np.full((count, times.size, n), np.nan)
         self.values: Array | None = np.full(count, np.nan) if reduced else None
@@ -96,6 +131,8 @@ class Results:
         self.n_steps = np.zeros(count, dtype=np.int64)
         self.n_evaluations = np.zeros(count, dtype=np.int64)
         self.reasons: dict[int, str] = {}
+        self.names = names
+        self.changes: Array = np.full((count, times.size, n, len(names)), np.nan)
 
     def refuse(self, row: int, t0: float, reason: str) -> None:
         """Note that a motion cannot start."""
@@ -119,4 +156,5 @@ class Results:
             n_evaluations=self.n_evaluations,
             failures=tuple(failures),
             lanes=lanes,
+            sensitivities=EnsembleSensitivities(d.components, self.names, self.changes) if self.names else None,
         )

@@ -25,7 +25,8 @@ class Stopped(BaseException):
 class Runs:
     """How each motion of an ensemble is integrated: the span, and further ``options`` of `integrate`.
 
-    ``times`` (K,): when states are stored; None: at the end, unless there is a reduction.
+    ``times`` (K,): when states are stored; None: at the end, unless there is a reduction. ``sensitivities``: names of
+    what the motions are differentiated with respect to.
     """
 
     solver: Any
@@ -34,6 +35,7 @@ class Runs:
     times: Array | None
     reduction: Reduction | None
     options: CommonOptions
+    sensitivities: tuple[str, ...] = ()
 
     def integrate(self, row: int, stopped: threading.Event | None = None) -> Any:
         """The solution of one motion. Raises `SolveError`, with the part that was integrated if it could start."""
@@ -48,11 +50,19 @@ class Runs:
             u0,
             motions.r.at(row),
             s0=s0,
-            t_eval=(() if self.times is None else self.times) if reduction is None else None,
-            dense_output=reduction is not None and self.times is not None,
+            t_eval=self._stored,
+            dense_output=bool(self.sensitivities) or (reduction is not None and self.times is not None),
+            sensitivities=self.sensitivities or None,
             progress=False if stopped is None else _guard(stopped),
             **self.options,
         )
+
+    @property
+    def _stored(self) -> Any:
+        """The times at which a run stores its states, None: at its steps."""
+        if self.reduction is not None or (self.sensitivities and self.times is None):
+            return None
+        return () if self.times is None else self.times
 
     def complaint(self, row: int) -> str:
         """Why `integrate` refuses the start of a motion, or does not reach its end."""
@@ -98,6 +108,9 @@ def _keep(runs: Runs, results: Results, row: int, solution: Any) -> None:
         except SolveError as error:
             results.status[row], results.reasons[row] = Outcome.NOT_FINITE.code, str(error)
     _keep_states(runs, results.y[row], solution)
+    if runs.sensitivities and solution.success:
+        matrix = solution.sensitivities.matrix if runs.times is not None else solution.sensitivities.matrix[-1:]
+        results.changes[row, : len(matrix)] = matrix
     results.completed[row] = True
 
 
