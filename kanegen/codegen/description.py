@@ -17,14 +17,12 @@ from kanegen.model.expressions import symbol_name
 from kanegen.model.inputs import FORCES, FREE
 from kanegen.model.laws import Value
 from kanegen.model.records import FrozenMapping
+from kanegen.program.catalogue import REACTION
 from kanegen.program.records import ContactEntry
 from kanegen.units import Unit
 
 DESCRIPTION_FILE = "description.json"
 """Path of the description within the sources, so that a cached build needs no derivation."""
-
-REACTION = "reaction:"
-"""Prefix of the compiled functions of reactions."""
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,9 @@ other.
 SWITCH_CHANGES: Final = "switch_changes"
 """The changes of the functions of time and parameters at which the rates switch, along a direction of p."""
 
+REACTION: Final = "reaction:"
+"""The beginning of the names of the functions of reactions."""
+
 CHANGE_OF: Final = "change:"
 """The beginning of the names of functions of the changes of quantities and outputs along a direction of (y, r, p)."""
 
@@ -202,7 +205,7 @@ _DEFAULT: Final = (
     _level("position_level", "[phi_q S, phi] of the constraints at position level, invariants last"),
     _level("velocity_level", "[psi_u, psi] of the constraints at velocity level, phi' first"),
     Entry("outputs", "output {}", prefix="output:", on_request=True),
-    Entry("reactions", "reaction {}: force, torque", prefix="reaction:", on_request=True),
+    Entry("reactions", "reaction {}: force, torque", prefix=REACTION, on_request=True),
     _quantity("old_speeds", "n_u", "generalized speeds before the change of speeds"),
     _quantity("new_speeds", "n_u", "generalized speeds from those before the change (argument u)"),
     _servo("control", "n_tau", "controls tau that enforce the servo-constraints", companions=("servo_gains",)),

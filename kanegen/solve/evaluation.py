@@ -12,10 +12,10 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.backends.protocol import Build
-from kanegen.codegen.description import REACTION, Description
+from kanegen.codegen.description import Description
 from kanegen.model import Baumgarte, Model, Projection
 from kanegen.model.description import SystemDescription
-from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE
+from kanegen.program.catalogue import ATTRIBUTES, CATALOGUE, REACTION
 from kanegen.quantities import SolverQuantities
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.values import by_array, known_name, state_arrays

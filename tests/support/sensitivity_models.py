@@ -20,7 +20,10 @@ RATE = x.diff(me.dynamicsymbols._t)
 
 
 def line(name: str, force: Any, parameters: Mapping[Any, float], **more: Any) -> kg.Model:
-    """A particle of mass m = 1 under a force in x, v, inputs and parameters."""
+    """A particle of mass m = 1 under a force in x, v, inputs and parameters.
+
+    ``reactions``: a function that makes them from the frame and the particle's point.
+    """
     N, O = me.ReferenceFrame("N"), me.Point("O")
     P = O.locatenew("P", x * N.x)
     O.set_vel(N, 0)
@@ -34,6 +37,8 @@ def line(name: str, force: Any, parameters: Mapping[Any, float], **more: Any) ->
         "kinematics": [RATE - v],
         "parameters": {m: 1.0, **parameters},
     }
+    if "reactions" in more:
+        more["reactions"] = more["reactions"](N, P)
     return kg.Model(name=name, **(description | more))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kanegen.codegen.description import REACTION
 from kanegen.derivation import Equations
 from kanegen.derivation.control.feedback import feedback_laws
 from kanegen.emission.fmu.variables import OUTPUT, FmuVariable, Table
 from kanegen.graph import Node, reachable
+from kanegen.program.catalogue import REACTION
 
 Known = tuple[str, int]
 """A known variable: ("STATE", index in y) or ("INPUT", index in r)."""

@@ -9,10 +9,11 @@ from itertools import chain
 from math import prod
 from typing import Final, NamedTuple
 
-from kanegen.codegen.description import REACTION, Description, Variable
+from kanegen.codegen.description import Description, Variable
 from kanegen.codes import CONTACT_GUARDS, Mode
 from kanegen.emission.fmu.options import FmuOptions
 from kanegen.errors import SolveError
+from kanegen.program.catalogue import REACTION
 from kanegen.run_options import Kind, StepOptions, table
 from kanegen.units import Unit, Units, coherent, exponents
 

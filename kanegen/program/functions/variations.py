@@ -36,6 +36,7 @@ from kanegen.program.catalogue import (
     EVENT_CHANGES,
     JUMP_CHANGES,
     RATES,
+    REACTION,
     RESIDUAL_CHANGES,
     SWITCH_CHANGES,
     TERMS,
@@ -43,7 +44,7 @@ from kanegen.program.catalogue import (
     OfExpressions,
 )
 from kanegen.program.functions.contacts import reset_rows
-from kanegen.program.functions.modes import ModeEquations, mode_names
+from kanegen.program.functions.modes import LinearEquations, ModeEquations, mode_names
 from kanegen.program.functions.right_sides import RIGHT_SIDES, bordered_columns, bordered_solutions
 from kanegen.program.records import Call, Invoke, Symbols
 
@@ -204,20 +205,45 @@ class _Variations:
         return {**self.directions, self.system.t: self.change_of_t}
 
     def change_of(self, name: str) -> Fragment:
-        """Differentiate a quantity of the equations or an output. Raises `BuildError`."""
+        """Differentiate a quantity of the equations, an output or a reaction. Raises `BuildError`."""
         e, s = self.f.equations, self.f.fragment()
-        quantity = e.outputs[name] if name in e.outputs else getattr(e, name, None)
+        if name == MULTIPLIERS and self.f.n_c:
+            multipliers = self._motion_alone.unknowns[self.f.n_u :]
+            return self._solved_along(s, multipliers, (len(multipliers),))
+        members = e.reactions if name.startswith(REACTION) else e.outputs
+        quantity = members.get(name.removeprefix(REACTION)) or getattr(e, name, None)
         if quantity is None:
             raise BuildError(f"there are no derivatives of {name} along motions")
         nodes = quantity.nodes
         self._require_no_contact_forces(nodes, name)
+        forces = any(x.op == "input" and x.payload[0] == MULTIPLIERS for x in reachable(nodes))
+        if forces or (contain_accelerations(nodes) and not self.is_straight):
+            return self._solved_along(s, nodes, quantity.shape)
         if contain_accelerations(nodes):
-            if not self.is_straight:
-                raise BuildError(f"{name} depends on accelerations, which form={self.f.form!r} computes with pivots")
             nodes = substitute(nodes, dict(zip(self.system.udot, self._udot(s), strict=True)))
-        if any(x.op == "input" and x.payload[0] == MULTIPLIERS for x in reachable(nodes)):
-            raise BuildError(f"{name} depends on the multipliers of constraints, which have no derivatives here")
         return self.along(s, nodes, quantity.shape)
+
+    @property
+    def _motion_alone(self) -> LinearEquations:
+        """The equations of the accelerations and multipliers.
+
+        Raises `BuildError` with contacts, whose modes change along motions, and where multipliers are not unique.
+        """
+        if self.system.multipliers:
+            raise BuildError("forces of constraints have no derivatives along motions with contacts")
+        if self.f.any_rank:
+            raise BuildError(
+                f"form={self.f.form!r} accepts redundant constraints, whose forces have no unique derivatives: build "
+                'with form="auto"'
+            )
+        return self._modes.motion
+
+    def _solved_along(self, s: Fragment, nodes: Sequence[Node], shape: tuple[int, ...]) -> Fragment:
+        """Differentiate functions of the accelerations and multipliers along the direction."""
+        motion = self._motion_alone
+        held = motion.values(s)
+        along = Tangent(self.f.graph, {**self._with_time, **motion.change(s, held, self._with_time)})
+        return s.output(substitute([along(x) for x in self.bound(nodes)], held), shape)
 
     def _require_no_contact_forces(self, nodes: Sequence[Node], name: str) -> None:
         forces = bool(self.system.multipliers) and contain_accelerations(nodes)

@@ -13,7 +13,7 @@ import numpy as np
 from kanegen.arrays import Array, real_array
 from kanegen.codes import Mode
 from kanegen.errors import SolveError
-from kanegen.program.catalogue import ATTRIBUTES
+from kanegen.program.catalogue import ATTRIBUTES, REACTION
 from kanegen.solve.gradients.accuracy import largest_error
 from kanegen.solve.gradients.code import Forward, VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
@@ -287,16 +287,19 @@ class Sensitivities:
         return self._source
 
     def of(self, quantity: Any) -> Array:
-        """The derivatives of a quantity or an output at the stored times, (n_t, ..., n_z).
+        """The derivatives of a quantity, an output or a reaction at the stored times, (n_t, ..., n_z).
 
-        ``quantity``: the name of an attribute of the solver, such as ``"energy"``, or of an output of the model. Raises
-        `SolveError` for other names, and for quantities that need a solve with pivots.
+        ``quantity``: the name of an attribute of the solver, such as ``"energy"`` or ``"multipliers"``, of an output,
+        or of a reaction, whose six components are force and torque. Raises `SolveError` for other names, and
+        `BuildError` for forces of constraints beside contacts or in forms for redundant constraints.
         """
         source = self._known_source
         name, d = key_name(quantity), source.code.functions.description
-        known = (*ATTRIBUTES, *d.outputs)
+        known = (*ATTRIBUTES, *d.outputs, *d.reactions)
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise SolveError(f"there is no quantity or output {name!r}{hint}")
+            raise SolveError(f"there is no quantity, output or reaction {name!r}{hint}")
+        if name in d.reactions and name not in d.outputs:
+            name = f"{REACTION}{name}"
         return source.code.changes_of(name, (self.t, self._states), self.matrix, source.directions)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from kanegen.arrays import Array
 from kanegen.backends.points import Point
-from kanegen.codegen.description import REACTION, Description
+from kanegen.codegen.description import Description
 from kanegen.errors import SolveError
+from kanegen.program.catalogue import REACTION
 from kanegen.solve.consistent import functions_of_constraints
 from kanegen.solve.evaluation import Wrench
 from kanegen.solve.feedback.closed_loop import other_inputs

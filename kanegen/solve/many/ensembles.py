@@ -121,9 +121,7 @@ class Ensembles(Integrable, Batching):
         self._require_usable(functions, motions, span, common)
         reduced, names = reduction(functions, reduce), _varied(self.description, sensitivities)
         if reduced is not None and names:
-            raise SolveError(
-                "there are no derivatives of reductions: give reduce= or sensitivities=, not both"
-            )
+            raise SolveError("there are no derivatives of reductions: give reduce= or sensitivities=, not both")
         runs = Runs(solver._runs.toward(*span).solver, motions, span, times, reduced, common, names)
         return _integrate(runs, number, progress)
 

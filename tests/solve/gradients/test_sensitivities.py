@@ -105,7 +105,7 @@ def test_quantities_and_outputs_have_derivatives() -> None:
     energy = np.array([0.0, q**2 / 2]) + 4.0 * q * X + u * V
     assert_allclose(solution.sensitivities.of("energy")[-1], energy, rtol=1e-12)
     assert_allclose(solution.sensitivities.of("power")[-1], np.array([u**2, 0.0]) + 2 * 0.3 * u * V, rtol=1e-12)
-    with raises(kg.SolveError, "there is no quantity or output 'enrgy'; did you mean 'energy'?"):
+    with raises(kg.SolveError, "there is no quantity, output or reaction 'enrgy'; did you mean 'energy'?"):
         solution.sensitivities.of("enrgy")
 
 
@@ -343,3 +343,37 @@ def test_the_code_compiles_without_warnings(name: str, tmp_path: Path) -> None:
     for file in (VARIATIONS_FILE, DIRECTIONS_FILE, ADJOINT_FILE):
         flags = ("-c", "-O1", "-DKG_FUSED", "-march=native", "-Wshadow", "-Wno-psabi", "-Wno-pedantic")
         compile_source(C_COMPILER, files[file], tmp_path / file.removesuffix(".c"), *flags, headers=headers)
+
+
+@pytest.mark.parametrize("form", ["auto", "nonminimal"])
+def test_forces_of_constraints_have_derivatives(form: str) -> None:
+    """Multipliers at the end of the motion, against differences of motions."""
+    solver, start = solver_for("slider_crank", form=form), initial("slider_crank")
+    run, names = ((0.0, 0.4), start["q"], start["u"]), ("m2", "tau")
+    solution = solver.integrate(*run, sensitivities=names, **TIGHT)
+    found = solution.sensitivities.of("multipliers")[-1]
+
+    def forces(name: str, change: float) -> Any:
+        moved = solver.with_parameters({name: solver.parameters[name] * (1.0 + change)})
+        end = moved.integrate(*run, **TIGHT).last
+        return moved.multipliers(*end[:3])
+
+    for column, name in enumerate(names):
+        expected = differences(lambda e, name=name: forces(name, e), 1e-3) / solver.parameters[name]  # type: ignore[misc]
+        assert_allclose(found[:, column], expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+
+
+def test_reactions_have_derivatives() -> None:
+    """The force m x'' = -k x of a spring that is counted to the reaction."""
+
+    def held(frame: Any, point: Any) -> dict[str, kg.Reaction]:
+        return {"spring": kg.Reaction(["P"], point, frame, loads=[])}
+
+    solver = kg.build(line("held", -k * x, {k: 4.0}, reactions=held))
+    solution = solver.integrate((0.0, 1.0), [1.0], [0.0], sensitivities=("k",), **TIGHT)
+    found = solution.sensitivities.of("spring")[-1, :, 0]
+    expected = np.zeros(6)
+    expected[0] = -solution.q[-1, 0] - 4.0 * solution.sensitivities["x", "k"][-1]
+    assert_allclose(found, expected, atol=1e-11)
+    with raises(kg.SolveError, "there is no quantity, output or reaction 'sprin'; did you mean 'spring'?"):
+        solution.sensitivities.of("sprin")
