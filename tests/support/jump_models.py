@@ -79,6 +79,13 @@ def dragged() -> kg.Model:
     )
 
 
+def pulled() -> kg.Model:
+    """A block that slides to rest, and that a force begins to pull at 0.6 s."""
+    contacts = [kg.Unilateral(z, kg.Restitution(), kg.Coulomb(mu), v_x, "floor")]
+    pull = sm.Piecewise((0, sm.Rational(3, 5) > TIME), (k, True))
+    return particle("pulled", force=(pull, 0), uses=(mu,), contacts=contacts, parameters={k: 8.0})
+
+
 def mattress() -> kg.Model:
     """A particle that falls on a compliant floor with friction."""
     contacts = [kg.Unilateral(z, kg.KelvinVoigt(k, c), kg.Coulomb(mu), v_x, "floor")]

@@ -120,7 +120,8 @@ class _Instant:
         for transition in _transitions(self._events):
             states, along = self._through(transition, states, along)
         jump = along - f_after
-        if times is None and (np.abs(jump) <= _CONTINUOUS * (np.abs(along) + np.abs(f_after))).all():
+        same = self._after.from_instant or (np.abs(jump) <= _CONTINUOUS * (np.abs(along) + np.abs(f_after))).all()
+        if times is None and same:  # the rates are the same, or jump at a time that does not move
             return InstantDerivative(observed[0] if observed else np.zeros(n), states, observed)
         times = self._common_time() if times is None else times
         return InstantDerivative(times, states + np.outer(jump, times), observed)

@@ -28,6 +28,7 @@ class Part:
     fractions of a step by which derivatives at its start and its end are taken inside, where a law has a kink.
     ``t_end``: the time at the end. ``clearance``: seconds beside a kink at which values are those of one side.
     ``modes``: those of the contacts, as numbers (:mod:`kanegen.solve.gradients.modes`), and by name.
+    ``from_instant``: whether it begins at a time that is known before the run.
     """
 
     t: Array
@@ -39,6 +40,7 @@ class Part:
     clearance: float
     modes: Array
     named_modes: Mapping[str, str]
+    from_instant: bool
 
     @property
     def direction(self) -> float:
@@ -93,7 +95,8 @@ def read_tape(
     for k, (first, end) in enumerate(zip([0, *cuts], [*cuts, n_steps], strict=True)):
         final = last if k == len(cuts) else (float(times[k]), _before(bounded[k][0]))
         kinks = tuple(0 < i <= len(bounded) and _is_kink(bounded[i - 1]) for i in (k, k + 1))
-        part = _part(steps, states, (first, end), final, instants, kinks)
+        from_instant = k > 0 and bool(np.isin(times[k - 1], instants))
+        part = _part(steps, states, (first, end), final, instants, kinks, from_instant)
         parts.append(modes.given(part, parts[-1] if parts else None, bounded[k - 1] if k else ()))
     return Tape(tuple(parts), tuple(map(tuple, bounded)))
 
@@ -113,6 +116,7 @@ def _part(
     final: tuple[float, Array],
     instants: Array,
     kinks: tuple[bool, ...],
+    from_instant: bool,
 ) -> Part:
     """The steps from the first to before the second place; ``kinks``: whether they begin and end at a kink of a law."""
     own = slice(*place)
@@ -124,4 +128,4 @@ def _part(
         if kinks[column] and t.size:
             edges[row, column] = min(clearance / abs(h[row]), _LARGEST_MOVE)
     states = np.vstack([states[own], final[1]])
-    return Part(t, h, states, fresh, edges, final[0], clearance, np.empty(0), MappingProxyType({}))
+    return Part(t, h, states, fresh, edges, final[0], clearance, np.empty(0), MappingProxyType({}), from_instant)

@@ -46,6 +46,13 @@ CASES: dict[str, tuple[str, float, Mapping[str, float], tuple[str, ...], set[str
         ("mu", "k", "a", "g", "m", "x"),
         {"slips", "sticks"},
     ),
+    "a force that begins": (
+        "pulled",
+        1.2,
+        {"x": 0.0, "z": 0.0, "v_x": 1.0, "v_z": 0.0},
+        ("mu", "k", "g", "v_x"),
+        {"sticks", "slips"},
+    ),
     "a compliant floor with friction": (
         "mattress",
         1.0,
