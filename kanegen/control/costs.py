@@ -16,7 +16,7 @@ class _Term(sympy.Expr):  # type: ignore[misc]
     is_commutative = True
 
     def __new__(cls, inner: Any) -> Any:
-        return sympy.Expr.__new__(cls, expression(inner, f"the argument of kg.{cls.__name__}"))
+        return sympy.Expr.__new__(cls, momentary(inner, f"the argument of kg.{cls.__name__}"))
 
     # SymPy looks for methods of printers by the names of classes, and has another class Integral.
 
@@ -87,6 +87,15 @@ def expression(value: Any, what: str) -> Any:
         found = None
     if not isinstance(found, sympy.Expr):
         raise SolveError(f"{what} is {brief(value)}; expected a scalar SymPy expression or a number")
+    return found
+
+
+def momentary(value: Any, what: str) -> Any:
+    """A scalar SymPy expression of values at one time. Raises `SolveError`."""
+    found = expression(value, what)
+    for term in sorted(found.atoms(_Term), key=str) or sorted(found.atoms(sympy.Dummy) & {Duration}, key=str):
+        name = "kg.Duration" if term is Duration else str(term)
+        raise SolveError(f"{what} contains {name}, which belongs to the whole motion; expected values at one time")
     return found
 
 

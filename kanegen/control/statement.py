@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from kanegen.arrays import Array
-from kanegen.control.costs import Cost, Duration, expression, inside, read_cost, require_terms
+from kanegen.control.costs import Cost, Duration, expression, inside, momentary, read_cost, require_terms
 from kanegen.control.schemes import Scheme
 from kanegen.errors import SolveError, brief, warn_user
 from kanegen.model import Model
@@ -136,7 +136,7 @@ def state(
     inputs, held = _inputs(model, named)
     free, parameter_bounds, values = _parameters(model, parameters)
     cost = read_cost(minimize, frozenset(symbols))
-    of_path, coupled = _conditions(path, "path"), _conditions(subject_to, "subject_to")
+    of_path, coupled = _conditions(path, "path", momentary), _conditions(subject_to, "subject_to", expression)
     for condition in coupled:
         require_terms(condition.expression, frozenset(symbols), "subject_to")
     of_components = np.array([named.get(name, FREE) for name in components(model)]).reshape(-1, 2)
@@ -245,7 +245,7 @@ def _parameters(model: Model, given: Any) -> tuple[tuple[int, ...], Array, Array
     return free, np.array([named[names[k]] for k in free]).reshape(-1, 2), values
 
 
-def _conditions(given: Any, what: str) -> tuple[Condition, ...]:
+def _conditions(given: Any, what: str, read: Callable[[Any, str], Any]) -> tuple[Condition, ...]:
     if not isinstance(given, Iterable) or isinstance(given, str | Mapping):
         raise SolveError(f"{what} is {brief(given)}; expected tuples (expression, low, high)")
     found = []
@@ -253,7 +253,7 @@ def _conditions(given: Any, what: str) -> tuple[Condition, ...]:
         if not isinstance(each, tuple) or len(each) != 3:
             raise SolveError(f"{what}[{k}] is {brief(each)}; expected a tuple (expression, low, high)")
         low, high = interval(each[1:], f"{what}[{k}]")
-        found.append(Condition(expression(each[0], f"{what}[{k}]"), low, high))
+        found.append(Condition(read(each[0], f"{what}[{k}]"), low, high))
     return tuple(found)
 
 
@@ -277,7 +277,7 @@ def _ends(model: Model, given: Any, what: str, bounds: Array) -> Ends:
             own[k] = lowest, highest
         else:
             low, high = interval(value, f"{key} in {what}")
-            conditions.append(Condition(expression(key, f"a key of {what}"), low, high))
+            conditions.append(Condition(momentary(key, f"a key of {what}"), low, high))
     require_none(problems)
     return Ends(own, tuple(conditions))
 

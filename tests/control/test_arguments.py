@@ -32,6 +32,8 @@ EFFORT = kg.Integral(F**2)
         ({"bounds": {F: (0, float("nan"))}}, ["F", "bounds", "nan"]),
         ({"bounds": {x: (0, 1)}, "end": {x: 2}}, ["end", "x = 2", "[0, 1]"]),
         ({"path": [(x, 1)]}, ["path[0]", "(expression, low, high)"]),
+        ({"path": [(kg.AtEnd(x), 0, 1)]}, ["path[0]", "AtEnd(x(t))", "the whole motion"]),
+        ({"start": {x + kg.Duration: 0}}, ["start", "kg.Duration", "the whole motion"]),
         ({"subject_to": [(x, 0, 1)]}, ["subject_to", "x", "kg.AtStart", "path="]),
         ({"subject_to": [(kg.AtEnd(sm.Symbol("k")), 0, 1)]}, ["k"]),
         ({"parameters": {"M": 1}}, ["M", "m"]),
@@ -45,6 +47,12 @@ def test_wrong_problems_are_refused(arguments: dict[str, Any], texts: list[str])
     given = {"minimize": EFFORT, "duration": 1.0, "start": ENDS[0], "end": ENDS[1]} | arguments
     with raises(kg.SolveError, *texts):
         kg.OptimalControl(block(), **given)
+
+
+@pytest.mark.parametrize("inner", [kg.AtEnd(x) * F, kg.Duration * F, EFFORT])
+def test_values_of_whole_motions_are_not_integrated(inner: Any) -> None:
+    with raises(kg.SolveError, "the argument of kg.Integral contains", "the whole motion; expected values at one time"):
+        kg.Integral(inner)
 
 
 @pytest.mark.parametrize(
