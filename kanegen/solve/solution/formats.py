@@ -21,10 +21,14 @@ from kanegen.writing import written
 
 @dataclass(frozen=True)
 class Format:
-    """A format: what ``write(file, solution)`` writes, and the ``packages`` that it needs."""
+    """A format: what ``write(file, solution)`` writes, and the ``packages`` that it needs.
+
+    ``has_sensitivities``: whether it contains the derivatives of a run with ``sensitivities=``.
+    """
 
     write: Callable[[IO[bytes], Any], None]
     packages: tuple[str, ...] = ()
+    has_sensitivities: bool = False
 
 
 def save(solution: Any, path: Any, what: str = "the solution") -> None:
@@ -32,10 +36,8 @@ def save(solution: Any, path: Any, what: str = "the solution") -> None:
     target, chosen = checked(path, what)
     with written(target, what) as file:
         chosen.write(file, solution)
-    if solution.sensitivities is not None:
-        warn_user(
-            f"{what} in {target} has no sensitivities: save solution.sensitivities.matrix, or pickle the solution"
-        )
+    if solution.sensitivities is not None and not chosen.has_sensitivities:
+        warn_user(f"{what} in {target} has no sensitivities: save as .npz, or pickle the solution")
 
 
 def checked(path: Any, what: str = "the solution") -> tuple[Path, Format]:
@@ -73,7 +75,11 @@ def _write_csv(file: IO[bytes], solution: Any) -> None:
 
 def _write_npz(file: IO[bytes], solution: Any) -> None:
     arrays: Mapping[str, Any] = {name: getattr(solution, name) for name in "tqus"}
-    np.savez(file, names=np.array(_names(solution), dtype=np.str_), controls=_controls(solution), **arrays)
+    names, derivatives = np.array(_names(solution), dtype=np.str_), solution.sensitivities
+    if derivatives is not None:
+        varied = np.array(derivatives.names, dtype=np.str_)
+        arrays = {**arrays, "sensitivities": derivatives.matrix, "with_respect_to": varied}
+    np.savez(file, names=names, controls=_controls(solution), **arrays)
 
 
 def _write_parquet(file: IO[bytes], solution: Any) -> None:
@@ -83,6 +89,6 @@ def _write_parquet(file: IO[bytes], solution: Any) -> None:
 FORMATS: Final[Mapping[str, Format]] = {
     ".nc": Format(files.write),
     ".csv": Format(_write_csv),
-    ".npz": Format(_write_npz),
+    ".npz": Format(_write_npz, has_sensitivities=True),
     ".parquet": Format(_write_parquet, ("pandas", "pyarrow")),
 }

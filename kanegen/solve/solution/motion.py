@@ -258,8 +258,10 @@ class Solution(SolutionQuantities):
     def to_xarray(self, quantities: Iterable[str] = ()) -> Any:
         """An ``xarray.Dataset`` with the dimension ``t``, and the same variables as :meth:`to_dataframe`.
 
-        Vectors and matrices are variables (t, n) and (t, n, m). ``phase`` is a coordinate along t; parameters and
-        options are attributes. Raises `SolveError` if xarray is missing (``pip install 'kanegen[data]'``).
+        The derivatives of a run with ``sensitivities=`` are the variable ``sensitivities``, with the dimensions ``t``,
+        ``variable`` and ``with_respect_to``. Vectors and matrices are variables (t, n) and (t, n, m). ``phase`` is a
+        coordinate along t; parameters and options are attributes. Raises `SolveError` if xarray is missing
+        (``pip install 'kanegen[data]'``).
         """
         return data_set(self, quantities)
 
@@ -269,7 +271,7 @@ class Solution(SolutionQuantities):
         ``.nc``: netCDF (classic format), which :func:`kanegen.load` reads, with the motion, inputs, events, contacts,
         controls, dense output, statistics, parameters, options and the digest of the model; not the solver, and not the
         dense output of a momentum form. ``.csv`` and ``.npz``: t, q, u, s and the controls of a closed loop.
-        ``.parquet``: :meth:`to_dataframe`. No format contains sensitivities, of which a `ModelWarning` reminds.
+        ``.parquet``: :meth:`to_dataframe`. Sensitivities are in ``.npz`` only; a `ModelWarning` reminds of it.
 
         Raises `FileError` for other suffixes, and if the file cannot be written, which leaves an earlier file as it
         was; `SolveError` if ``path`` is not a path.

@@ -36,7 +36,11 @@ def data_set(solution: Any, quantities: Iterable[str]) -> Any:
         name: (("t", *(f"{name}_{k}" for k in range(array.ndim - 1))), array, _attributes(units.get(name)))
         for name, array in values.items()
     }
-    coordinates = {"t": ("t", solution.t, {"units": "s"}), _phase_name(values): ("t", solution.phase)}
+    coordinates: dict[str, Any] = {"t": ("t", solution.t, {"units": "s"}), _phase_name(values): ("t", solution.phase)}
+    if solution.sensitivities is not None:
+        derivatives = solution.sensitivities
+        variables["sensitivities"] = (("t", "variable", "with_respect_to"), derivatives.matrix, {})
+        coordinates |= {"variable": list(derivatives.variables), "with_respect_to": list(derivatives.names)}
     texts = {name: json.dumps(dict(getattr(record, name))) for name in ("parameters", "options")}
     attributes = {"model": record.model, "digest": record.digest, "status": solution.status.value, **texts}
     return xarray.Dataset(variables, coordinates, attributes)

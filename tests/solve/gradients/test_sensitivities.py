@@ -12,7 +12,7 @@ import sympy
 import sympy.physics.mechanics as me
 from ccompile import C_COMPILER, compile_source
 from messages import raises
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sensitivity_models import F, a, c, differences, k, line, m, v, x
 from systems import initial, model_of, solver_for
 
@@ -284,6 +284,17 @@ def test_files_say_that_they_have_no_sensitivities(tmp_path: Path) -> None:
     with pytest.warns(kg.ModelWarning, match="has no sensitivities"):
         solution.save(tmp_path / "motion.nc")
     assert kg.load(tmp_path / "motion.nc").sensitivities is None
+
+
+def test_tables_have_the_sensitivities_by_name(tmp_path: Path) -> None:
+    solution = kg.build(oscillator()).integrate((0.0, 1.0), [1.0], [0.0], sensitivities=("k", "x"))
+    data = solution.to_xarray()["sensitivities"]
+    assert data.dims == ("t", "variable", "with_respect_to")
+    assert_array_equal(data.sel(variable="v", with_respect_to="k"), solution.sensitivities["v", "k"])
+    solution.save(tmp_path / "motion.npz")
+    with np.load(tmp_path / "motion.npz") as file:
+        assert_array_equal(file["sensitivities"], solution.sensitivities.matrix)
+        assert file["with_respect_to"].tolist() == ["k", "x"]
 
 
 def test_refusals_name_what_cannot_vary() -> None:
