@@ -248,6 +248,16 @@ class RunOptions(CommonOptions, total=False):
             "is ``solution.sensitivities``. See docs/gradients.md.",
         ),
     ]
+    sensitivity_tolerance: Annotated[
+        float | None,
+        Option(
+            None,
+            Kind.POSITIVE,
+            "Largest local error of a derivative, relative to its size.",
+            "The run is repeated with shorter steps until sensitivities and gradients satisfy it; None: 100 ``rtol``, "
+            "because derivatives follow the motion's own steps, with which few of them have larger errors.",
+        ),
+    ]
     progress: Annotated[
         bool | Callable[[float], None],
         Option(

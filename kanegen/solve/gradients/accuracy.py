@@ -77,9 +77,10 @@ def error_of_random_directions(code: VariationCode, tape: Tape) -> float:
     return largest_error(tape, parts, np.ones(k))
 
 
-def allowed_error(rtol: Any) -> float:
-    """The largest local error of derivatives, relative to their sizes, for a relative tolerance of the motion."""
-    return float(LOOSER * np.min(rtol))
+def allowed_error(options: RunOptions) -> float:
+    """The largest local error of derivatives, relative to their sizes, with the options of a run."""
+    wanted = options["sensitivity_tolerance"]
+    return float(LOOSER * np.min(cast(Any, options["rtol"])) if wanted is None else wanted)
 
 
 def is_stalled(errors: Sequence[float], options: RunOptions) -> bool:
@@ -98,23 +99,24 @@ def is_stalled(errors: Sequence[float], options: RunOptions) -> bool:
     return stalled
 
 
-def warn_of_error(error: float, rtol: Any) -> None:
+def warn_of_error(error: float, allowed: float) -> None:
     """Warn the user of derivatives that are less accurate than they should be."""
     warn_user(
-        f"the derivatives of the motion have local errors of {error:.1e}, more than {allowed_error(rtol):.1e} (100 "
-        "rtol), also with shorter steps: a load or its slope may not be smooth where the motion passes"
+        f"the derivatives of the motion have local errors of {error:.1e}, more than {allowed:.1e} "
+        "(sensitivity_tolerance, by default 100 rtol), also with shorter steps: a load or its slope may not be smooth "
+        "where the motion passes"
     )
 
 
-def with_shorter_steps(options: RunOptions, longest: float, errors: Sequence[float], rtol: Any) -> RunOptions:
+def with_shorter_steps(options: RunOptions, longest: float, errors: Sequence[float], allowed: float) -> RunOptions:
     """The options with a smaller largest step than the ``longest`` one, or with smaller tolerances.
 
     ``errors``: the relative errors of the derivatives of the runs so far, the last of which is of these options;
-    ``rtol``: the tolerance that the user gave. Where a smaller largest step has not helped, the steps that matter are
+    ``allowed``: that which is wanted. Where a smaller largest step has not helped, the steps that matter are
     shorter already, and smaller tolerances shorten them.
     """
     error, order = errors[-1], METHODS[options["method"]].coefficients.order
-    ratio = allowed_error(rtol) / error if np.isfinite(error) else _LEAST**order
+    ratio = allowed / error if np.isfinite(error) else _LEAST**order
     if len(errors) < 2 or not error > _HELPED * errors[-2]:
         change: dict[str, Any] = {"max_step": longest * max(_LEAST, _SAFETY * ratio ** (1.0 / order))}
     else:

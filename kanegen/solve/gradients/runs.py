@@ -45,7 +45,7 @@ class SensitivityRun:
     """Sensitivities that are computed after a run.
 
     ``held``: names of the start values that do not move. ``changes`` (n_y, k): those of its start along the directions,
-    or None: contacts that are closed there complete it.
+    or None: contacts that are closed there complete it. ``allowed``: the largest relative error of the derivatives.
     """
 
     code: VariationCode
@@ -54,6 +54,7 @@ class SensitivityRun:
     held: Collection[str]
     changes: Array | None
     rtol: Any
+    allowed: float
     stops: None = None
 
     def result(self, solution: Solution, accepted: bool = False) -> tuple[Sensitivities, float]:
@@ -64,7 +65,7 @@ class SensitivityRun:
         if changes is None:
             changes = changes_of_start(self.code, self.start, self.held, self.directions, tape.parts[0].modes)
         sensitivities = Sensitivities(self.code, tape, self.directions, changes, solution)
-        if sensitivities.reason is not None and (accepted or sensitivities.error <= allowed_error(self.rtol)):
+        if sensitivities.reason is not None and (accepted or sensitivities.error <= self.allowed):
             warn_user(
                 f"the sensitivities end at t = {sensitivities.valid_until!r} s, and are NaN after it: "
                 f"{sensitivities.reason}"
@@ -84,7 +85,7 @@ def sensitivity_run(problem: Problem, start: RunStart, held: Collection[str], op
     require_constant(problem, directions)
     known = not code.functions.description.contacts.rows
     changes = changes_of_start(code, start, held, directions) if known else None
-    return SensitivityRun(code, directions, start, held, changes, options["rtol"])
+    return SensitivityRun(code, directions, start, held, changes, options["rtol"], allowed_error(options))
 
 
 _BESIDE: Final = 1e-9
@@ -113,6 +114,7 @@ class GradientRun:
     start: RunStart
     held: Collection[str]
     rtol: Any
+    allowed: float
     nondifferentiable: str
 
     @property
@@ -129,7 +131,7 @@ class GradientRun:
         tape = tape_of(self.code, dense_of(solution), solution, self.rtol)
         require_fixed_jumps(self.code, tape, self.directions)
         error = error_of_random_directions(self.code, tape)
-        if not (accepted or error <= allowed_error(self.rtol)):
+        if not (accepted or error <= self.allowed):
             return None, error
         is_terminal = solution.status is Outcome.TERMINAL_EVENT
         value, *parts = pull_back(
@@ -168,7 +170,8 @@ def gradient_run(
     directions = read_directions(problem.functions.description, names, "with_respect_to")
     code = VariationCode(problem, options["method"])
     require_constant(problem, directions)
-    return GradientRun(code, objective, directions, start, held, options["rtol"], nondifferentiable)
+    tolerances = options["rtol"], allowed_error(options)
+    return GradientRun(code, objective, directions, start, held, *tolerances, nondifferentiable)
 
 
 def require_fixed_jumps(code: VariationCode, tape: Tape, directions: tuple[Direction, ...]) -> None:

@@ -102,17 +102,17 @@ def _differentiated(
     derivatives: SensitivityRun | GradientRun,
 ) -> tuple[RunFields, Solution, Any]:
     """Integrate with steps that are short enough for derivatives, and compute these."""
-    errors, rtol = list[float](), options["rtol"]
+    errors, allowed = list[float](), allowed_error(options)
     while True:
         fields, solution = _integrated(problem, start, t1, options, events, derivatives.stops)
         result, error = derivatives.result(solution)
-        if error <= allowed_error(rtol):
+        if error <= allowed:
             return fields, solution, result
         errors.append(error)
         if is_stalled(errors, options):
-            warn_of_error(error, rtol)
+            warn_of_error(error, allowed)
             return fields, solution, derivatives.result(solution, accepted=True)[0]
-        options = with_shorter_steps(options, solution.statistics.largest_step, errors, rtol)
+        options = with_shorter_steps(options, solution.statistics.largest_step, errors, allowed)
 
 
 def _instants(problem: Problem, t0: float, t1: float, rtol: Any, stops: Array | None) -> Array | None:

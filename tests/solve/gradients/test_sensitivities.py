@@ -67,6 +67,17 @@ def test_a_motion_at_rest_has_derivatives_that_move() -> None:
     assert_allclose(gradient["l_1"], expected[0], rtol=1e-4)
 
 
+def test_the_error_of_derivatives_can_be_chosen() -> None:
+    """A run with a loose tolerance is repeated with shorter steps; the derivative follows."""
+    solver, wanted = kg.build(oscillator()), -1.0 * np.sin(2.0 * 3.0) * 3.0 / 4.0
+    errors = []
+    for tolerance in (None, 1e-9):
+        run = solver.integrate((0.0, 3.0), [1.0], [0.0], sensitivities="k", rtol=1e-5, sensitivity_tolerance=tolerance)
+        errors.append(abs(run.sensitivities["x", "k"][-1] - wanted))
+        assert run.sensitivities.error <= (1e-3 if tolerance is None else tolerance)
+    assert errors[1] < 1e-7 < errors[0]
+
+
 def test_dense_output_and_requested_times_have_derivatives() -> None:
     solver, times = kg.build(oscillator()), np.linspace(0.0, 2.0, 7)
     solution = solver.integrate((0.0, 2.0), [1.0], [0.0], t_eval=times, sensitivities="x", **TIGHT)
