@@ -86,6 +86,13 @@ def pulled() -> kg.Model:
     return particle("pulled", force=(pull, 0), uses=(mu,), contacts=contacts, parameters={k: 8.0})
 
 
+def landing(terminal: bool) -> kg.Model:
+    """A block that lands on a rough floor, where an event occurs at the same instant."""
+    contacts = [kg.Unilateral(z, kg.Restitution(), kg.Coulomb(mu), v_x, "floor")]
+    event = kg.Event("lands", z, direction=-1, terminal=terminal)
+    return particle("landing", uses=(mu,), contacts=contacts, events=[event])
+
+
 def mattress() -> kg.Model:
     """A particle that falls on a compliant floor with friction."""
     contacts = [kg.Unilateral(z, kg.KelvinVoigt(k, c), kg.Coulomb(mu), v_x, "floor")]

@@ -61,7 +61,7 @@ class LinearEquations:
         self, f: Functions, residuals: Sequence[Node], unknowns: Sequence[Node], exact: Sequence[Node], bound: Bound
     ) -> None:
         self._f, self._graph, self.unknowns = f, f.graph, tuple(unknowns)
-        self.residuals, self._exact, self._bound = bound(residuals), bound(exact), bound
+        self.residuals, self.exact, self._bound = bound(residuals), bound(exact), bound
 
     def values(self, s: Fragment, multipliers: bool = True) -> dict[Node, Node]:
         """Solve for X; the ``multipliers`` are part of it."""
@@ -72,26 +72,25 @@ class LinearEquations:
     def change(self, s: Fragment, held: Mapping[Node, Node], directions: Mapping[Node, Node]) -> dict[Node, Node]:
         """Solve for the change of X, whose values are ``held``, along ``directions`` of the arguments."""
         along = Tangent(self._graph, directions)
-        right = [-x for x in substitute([along(x) for x in self._exact], held)]
-        matrix = substitute(self._matrix(self._exact), held)
+        right = [-x for x in substitute([along(x) for x in self.exact], held)]
+        matrix = substitute(self._matrix_of_exact, held)
         return dict(zip(self.unknowns, self._solved(s, matrix, right, "change of X"), strict=True))
 
     def pulled(self, s: Fragment, held: Mapping[Node, Node], weights: Sequence[Node]) -> list[Node]:
         """Solve for the weights of F that the ``weights`` of X give, so that ``-F`` has the gradient of ``X``."""
-        n, matrix = len(self.unknowns), substitute(self._matrix(self._exact), held)
+        n, matrix = len(self.unknowns), substitute(self._matrix_of_exact, held)
         transposed = [matrix[i * n + j] for j in range(n) for i in range(n)]
         return self._solved(s, transposed, weights, "weights of F")
-
-    @property
-    def exact(self) -> Sequence[Node]:
-        """F, whose derivatives are those of X."""
-        return self._exact
 
     def _solved(self, s: Fragment, matrix: Sequence[Node], right: Sequence[Node], name: str) -> list[Node]:
         names = {"a": f"matrix of {name}".replace(" ", "_"), "b": name.replace(" ", "_")}
         title = f"matrix and right side of {name}"
         n = len(self.unknowns)
         return s.call("lu_solve_many", n, 1, title=title, names=names, a=list(matrix), b=list(right))["b"]
+
+    @cached_property
+    def _matrix_of_exact(self) -> list[Node]:
+        return self._matrix(self.exact)
 
     def _matrix(self, residuals: Sequence[Node]) -> list[Node]:
         """The derivatives of F with respect to X, row by row; M is known."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.backends.points import Point
-from kanegen.codes import ContactLaw
+from kanegen.codes import ContactLaw, Mode
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import CONTACT_CHANGES, CONTACT_GUARDS, EVENT_CHANGES, JUMP_CHANGES
 from kanegen.solve.gradients.code import VariationCode
@@ -159,6 +159,11 @@ class _Instant:
     def _common_time(self) -> Array:
         """The derivatives of the time of what starts the jump. Raises `SolveError` where several things do."""
         triggers = self._triggers()
+        if not triggers:
+            refuse(
+                f"the derivative of the motion is not available beyond t = {self._t!r} s: what starts the change of "
+                f"{', '.join(sorted({repr(event.name) for event in self._events}))} has no guard with a derivative"
+            )
         times = [self._times(trigger) for trigger in triggers]
         for trigger, other in zip(triggers[1:], times[1:], strict=True):
             if not np.abs(other - times[0]).max() <= _SAME * np.abs(times[0]).max():
@@ -201,16 +206,18 @@ class _Instant:
             return None
         contact = next(x for x in self._d.contacts.table if x.name == event.name)
         mode = self._before.named_modes[event.name]
-        if event.kind in ("impact", "closes") and mode in ("open", "penetrated"):
+        known = contact.law == ContactLaw.COMPLIANT.label
+        if event.kind in ("impact", "closes") and mode == Mode.OPEN.label:
             return "gap"
         if jumps:
             return None
+        if event.kind == "closes":  # the force of a gap that is violated becomes compressive
+            return "load" if known else None
         if event.kind in ("sticks", "reverses"):
             return "slip velocity"
         if event.kind == "slips":
             return "stick margin"
         if event.kind in ("opens", "penetrates"):
-            known = contact.law == ContactLaw.COMPLIANT.label
             falls = contact.law == ContactLaw.RESTITUTION.label or event.kind == "penetrates"
             return ("load" if known else "normal force") if falls else "gap"
         return None

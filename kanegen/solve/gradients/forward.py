@@ -29,8 +29,8 @@ class Propagated:
     """The changes of a motion along directions.
 
     ``parts``: those of each part of the tape. ``event_times``: for each event of the model the changes (k,) of its
-    time. ``rest_times``: for each accumulation of impacts those of the time of its end. ``missing``: why there are no
-    changes after the last of the parts, or None.
+    time. ``rest_times``: those of the time at which impacts come to rest that accumulate after the last part, or none.
+    ``missing``: why there are no changes after the last part, or None.
     """
 
     parts: tuple[Forward, ...]
@@ -58,14 +58,14 @@ def propagate(
         if k == len(tape.events):
             break
         before, sides = np.concatenate([parts[-1].states[-1], dr, dp]), (part, tape.parts[k + 1])
-        impacts.note(tape.events[k], sides, before)
         try:
             derivative = instant_derivative(code, tape.events[k], *sides)
         except SolveError as error:
-            return Propagated(tuple(parts), tuple(times), impacts.rest_times, error)
+            return Propagated(tuple(parts), tuple(times), impacts.rest_times(tape.events[k], sides, before), error)
+        impacts.note(tape.events[k], part, derivative.times @ before)
         times += [of_event @ before for of_event in derivative.event_times]
         start = derivative.states @ before
-    return Propagated(tuple(parts), tuple(times), impacts.rest_times)
+    return Propagated(tuple(parts), tuple(times), ())
 
 
 class Impacts:
@@ -74,22 +74,27 @@ class Impacts:
     def __init__(self, code: VariationCode) -> None:
         self._code = code
         self._latest: dict[str, list[tuple[float, Array]]] = {}
-        self.rest_times: tuple[Array, ...] = ()
 
-    def note(self, events: Sequence[EventRecord], sides: tuple[Part, Part], before: Array) -> None:
-        """Note an impact; ``before``: the changes of the state before it, of inputs and of parameters."""
+    def note(self, events: Sequence[EventRecord], part: Part, change: Array) -> None:
+        """Note an impact at the end of a part; ``change`` (k,): that of its time."""
+        event = next((x for x in events if x.kind == "impact"), None)
+        if event is not None and part.named_modes[event.name] == Mode.OPEN.label:
+            self._latest[event.name] = [*self._latest.get(event.name, ()), (event.t, change)][-2:]
+
+    def rest_times(self, events: Sequence[EventRecord], sides: tuple[Part, Part], before: Array) -> tuple[Array, ...]:
+        """The change of the time at which impacts come to rest, of which ``events`` contain the last one, if they do.
+
+        ``before``: the changes of the state before it, of inputs and of parameters.
+        """
         event = accumulating(events)
-        first = event or next((x for x in events if x.kind == "impact"), None)
-        if first is None or sides[0].named_modes[first.name] != Mode.OPEN.label:
-            return
+        latest = [] if event is None else self._latest.get(event.name, [])
+        if event is None or len(latest) < 2:
+            return ()
         try:
-            change = closing_time(self._code, [first], *sides) @ before
-        except SolveError:
-            return
-        latest = [*self._latest.get(first.name, ()), (first.t, change)][-3:]
-        self._latest[first.name] = latest
-        if event is not None and len(latest) == 3:
-            self.rest_times = (*self.rest_times, _rest_time(latest))
+            change = closing_time(self._code, [event], *sides) @ before
+        except SolveError:  # the last impact has no derivative of its own
+            return ()
+        return (_rest_time([*latest, (event.t, change)]),)
 
 
 def _rest_time(impacts: Sequence[tuple[float, Array]]) -> Array:

@@ -85,6 +85,16 @@ class ContactModes:
             numbers[tangents, _ALONG] = direction_of(rows.rate[tangents])
         return self._flat(numbers, at)
 
+    def with_friction(self, modes: Mapping[str, str], at: Point) -> dict[str, str]:
+        """The modes, where closed contacts that have friction stick if they are at rest, and slip otherwise."""
+        known, rates = dict(modes), self.rows(at).rate
+        for contact in self.table:
+            if contact.directions and known[contact.name] == Mode.CLOSED.label:
+                speed = np.linalg.norm(rates[tangents_of(contact)])
+                rests = speed <= _AT_REST * np.abs(rates).max(initial=0.0)
+                known[contact.name] = (Mode.STICK if rests else Mode.SLIP).label
+        return known
+
     def turned(self, numbers: Array, at: Point) -> Array:
         """The numbers of an interval with the directions of slip in a plane at a state."""
         changed, rates = numbers.copy(), self.rows(at).rate
@@ -179,11 +189,13 @@ class ContactModes:
     def _flat(self, numbers: Array, at: Point, acting: Array | None = None) -> Array:
         """All numbers; ``acting``: those of the impulses of the model. Rows that depend on each other yield."""
         held = np.flatnonzero(numbers[:, _HOLDS])
-        if held.size > 1:
+        if held.size:
             D = self._responses(at)[np.ix_(held, held)]
-            sizes = np.sqrt(D.diagonal())
+            own = np.maximum(D.diagonal(), 0.0)
+            own = np.where(own > 0.0, own, own.max() or 1.0)  # the constraints hold a row that does not respond
+            sizes = np.sqrt(own)
             if np.linalg.eigvalsh(D / np.outer(sizes, sizes))[0] < _DEPENDENT:
-                numbers[held, _SOFTNESS] = _SOFTNESS_OF_DEPENDENT * D.diagonal()
+                numbers[held, _SOFTNESS] = _SOFTNESS_OF_DEPENDENT * own
         return np.append(numbers.ravel(), np.zeros(len(self._d.impulses)) if acting is None else acting)
 
     def _responses(self, at: Point) -> Array:
@@ -220,7 +232,7 @@ def require_known_friction(d: Description) -> None:
 
 
 def modes_after(modes: Mapping[str, str], events: Collection[EventRecord]) -> dict[str, str]:
-    """The modes after events at the end of a run, of contacts without friction."""
+    """The modes after events at the end of a run; whether a contact that closes sticks is not among them."""
     labels = {"opens": Mode.OPEN, "removed": Mode.OPEN, "penetrates": Mode.PENETRATED, "sticks": Mode.STICK}
     labels |= {"closes": Mode.CLOSED, "imposed": Mode.CLOSED, "slips": Mode.SLIP}
     changed = {event.name: labels[event.kind].label for event in events if event.kind in labels}

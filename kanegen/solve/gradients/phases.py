@@ -52,7 +52,10 @@ class RunModes:
                 for phase in self._phases
                 if min(phase.t_start, phase.t_end) <= middle <= max(phase.t_start, phase.t_end)
             )
-        return self._phases[0].modes if last is None else modes_after(last.named_modes, events)
+        if last is None:
+            return self._phases[0].modes
+        at = self._code.at(part.t_end, part.y[-1])
+        return self._code.modes.with_friction(modes_after(last.named_modes, events), at)
 
     def _signed(self, part: Part, numbers: Array) -> Array:
         """The numbers with the signs of the two-sided normal forces. Raises `SolveError` if one changes."""

@@ -177,6 +177,19 @@ def test_impacts_at_the_same_instant_have_no_derivative() -> None:
     assert np.isnan(found(0.48)).all()
 
 
+def test_a_run_that_ends_as_a_contact_begins_to_slip_has_the_derivatives_of_a_longer_run() -> None:
+    q, u, _ = start_of(built("slope"), FALLING)
+    names = ("mu", "g", "z", "v_x")
+    ended, longer = (
+        kg.build(jump_models.landing(terminal)).integrate((0.0, 0.6), q, u, sensitivities=names, rtol=1e-11, atol=1e-12)
+        for terminal in (True, False)
+    )
+    assert ended.t[-1] == longer.events[0].t
+    assert [event.kind for event in ended.events] == ["user", "impact", "closes"]
+    wanted = longer.sensitivities(ended.t[-1])
+    assert_allclose(ended.sensitivities.matrix[-1], wanted, rtol=0.0, atol=1e-9 * np.abs(wanted).max())
+
+
 def test_slip_that_starts_in_a_plane_ends_the_derivatives() -> None:
     solver = built("puck_in_wind")
     start = {"x": 0.0, "y": 0.0, "z": 0.0, "v_x": 0.0, "v_y": 0.0, "v_z": 0.0}
