@@ -338,8 +338,9 @@ class VariationPlan(NamedTuple):
     begin with the derivative at the end of the last one. ``loads`` (..., n_r + n_rows): inputs and contact forces, and
     ``load_changes`` (..., n_r + n_rows, k), with ``load_step`` and ``load_row`` rows from step to step and from stage
     to stage. ``p``: parameters and gains, ``p_changes`` (n_p, k). ``changes`` (m + 1, n, k): of the states; the
-    first are given. ``errors`` (n, k): becomes the largest local errors of the changes, 0 for methods without
-    estimates. ``dense`` (m, rows, n, k) or None. k is a multiple of the lanes.
+    first are given. ``sizes`` and ``errors`` (n, k): become the largest changes at the ends of steps, and the largest
+    local errors of the changes, 0 for methods without estimates. ``dense`` (m, rows, n, k) or None. k is a multiple of
+    the lanes.
     """
 
     t: Array
@@ -354,6 +355,7 @@ class VariationPlan(NamedTuple):
     p: Array
     p_changes: Array
     changes: Array
+    sizes: Array
     errors: Array
     dense: Array | None
 

@@ -1,7 +1,7 @@
-"""Functions that are differentiated along several directions at once: only what depends on them is on vector lanes.
+"""Functions of changes along several directions at once: only what depends on the directions is on vector lanes.
 
 A direction enters a function linearly, so that values which depend on it occur in sums, products with numbers, and
-chosen branches only. All others are numbers, and are computed once for all lanes.
+chosen branches only.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kanegen.codegen.writer import Calls, Writer
 from kanegen.precision import DOUBLE, Precision
 from kanegen.program.passes.code import Code, Let, Statement
 from kanegen.program.passes.lower import Value
-from kanegen.program.records import Check, Guard, Store
+from kanegen.program.records import Store
 
 
 class Varying:
@@ -92,10 +92,7 @@ class DirectionPrinter(Printer):
 
 
 class DirectionWriter(Writer):
-    """Writes the statements of a function along directions; the last values of its result are changes.
-
-    ``n_y``: the number of values before the changes.
-    """
+    """Writes the statements of a function whose values are changes along directions."""
 
     def __init__(
         self,
@@ -105,19 +102,18 @@ class DirectionWriter(Writer):
         precision: Precision,
         *,
         varying: Varying,
-        n_y: int,
     ) -> None:
         super().__init__(kept, calls, labels, precision)
         self._printer: DirectionPrinter = DirectionPrinter(calls.users, kept, precision, varying=varying)
-        self._varying, self._n_y = varying, n_y
+        self._varying = varying
 
     def lines(self, statements: Iterable[Statement]) -> list[str]:
         return [line for statement in statements for line in self._lines(statement)]
 
     def _lines(self, statement: Statement) -> list[str]:
-        if isinstance(statement, Store) and statement.array == "out" and statement.index >= self._n_y:
+        if isinstance(statement, Store) and statement.array == "out":
             self._printer.arrays.add("lanes_out")
-            return [f"lanes_out[{statement.index - self._n_y}] = {self._printer.lifted(statement.value)};"]
+            return [f"lanes_out[{statement.index}] = {self._printer.lifted(statement.value)};"]
         return super()._lines(statement)
 
     def _let(self, let: Let) -> list[str]:
@@ -129,9 +125,3 @@ class DirectionWriter(Writer):
             return [line]
         self._printer.arrays.add("lanes_kept")
         return [line, f"lanes_kept[{self._kept[let.value]}] = z{let.number};"]
-
-    def _guard(self, guard: Guard[Value], holds: str) -> list[str]:
-        return [*self._reason("Valid where", guard.reason), f"if (!({holds})) {{ return KG_SINGULAR; }}"]
-
-    def _check(self, check: Check[Value], holds: str) -> list[str]:
-        return [*self._reason("Singular unless", check.reason), f"if (!({holds})) {{ return KG_SINGULAR; }}"]

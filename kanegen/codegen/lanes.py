@@ -22,6 +22,7 @@ from kanegen.codegen.printer import Printer
 from kanegen.codegen.sources import Sources, include_closure, render, runtime_headers
 from kanegen.codegen.writer import Writer
 from kanegen.errors import BuildError
+from kanegen.program.catalogue import ALONG
 from kanegen.program.passes.code import Code, Evaluate, Part
 from kanegen.program.passes.lower import Value
 from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram, UserSpline
@@ -144,28 +145,30 @@ def variation_sources(sources: Sources, name: str, method: str) -> dict[str, str
     """The files of the sensitivities of motions by a method, by name: `VARIATION_FILES` and headers.
 
     ``sources``: of a program of variations with the function ``name``, which is evaluated for one direction after the
-    other if it has no form on lanes.
+    other where a state has no numbers of its change (`kanegen.program.catalogue.NUMBERS`).
     """
     program = _program(sources)
-    function = program.function(name)
-    on_lanes = _on_lanes(program, function) == [function]
     symbols, shared = program.symbols, _shared(sources, program, ())
     n_y = len(symbols.coordinates) + len(symbols.speeds) + len(symbols.states)
     n_forces, n_p = len(symbols.multipliers), len(symbols.parameters)
+    n_r = (len(symbols.inputs) - n_y - n_forces - 1) // 2
+    linear, entry = [x for x in program.functions if x.name == f"{name}{ALONG}"], None
+    if linear:
+        varying = Varying(n_r, len(symbols.gains) - n_p, program.prepare)
+        (entry,) = entries(program, linear, partial(DirectionWriter, varying=varying))
     sizes = {
         "N_Q": len(symbols.coordinates),
         "N_U": len(symbols.speeds),
         "N_S": len(symbols.states),
         "N": n_y,
-        "N_R": (len(symbols.inputs) - n_y - n_forces - 1) // 2,
+        "N_R": n_r,
         "N_FORCES": n_forces,
-        "N_KEPT": len(function.code.kept),
+        "N_WORK": entry.work if entry else 0,
+        "N_KEPT": len(linear[0].code.kept) if linear else 0,
     }
-    more = {"method": METHODS[method], "sizes": sizes, "prepares": on_lanes, "padded": padded}
+    more = {"method": METHODS[method], "sizes": sizes, "prepares": bool(linear), "padded": padded}
     files = {VARIATIONS_FILE: render(f"{SENSITIVITIES}/variations.c.jinja", **more, **shared)}
-    if on_lanes:
-        varying = Varying(sizes["N_R"], len(symbols.gains) - n_p, program.prepare)
-        (entry,) = entries(program, [function], partial(DirectionWriter, varying=varying, n_y=n_y))
+    if entry:
         files[DIRECTIONS_FILE] = render(f"{SENSITIVITIES}/directions.c.jinja", name=name, entry=entry, **shared)
     tableau = {"kg_tableaux.h": runtime_headers((method,))["kg_tableaux.h"]}
     headers = {

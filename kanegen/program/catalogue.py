@@ -19,6 +19,12 @@ from kanegen.model.inputs import MULTIPLIER
 VARIATION: Final = "variation"
 """y', and its change along a direction of (y, r, p)."""
 
+NUMBERS: Final = ":numbers"
+"""The end of the name of the function of y' and of the numbers that its changes along all directions share."""
+
+ALONG: Final = ":along"
+"""The end of the name of the function of the change of y' along a direction, from these numbers."""
+
 ADJOINT: Final = "adjoint"
 """The gradient of the weighted sum of y' with respect to (y, r, p)."""
 

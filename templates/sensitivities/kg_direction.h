@@ -1,6 +1,6 @@
 /* kg_direction.h - the arguments of a function that is differentiated along directions on lanes.
  *
- * What does not depend on the direction is computed with numbers, once for all lanes.
+ * What does not depend on the direction is known as numbers, which all lanes share.
  */
 #ifndef KG_DIRECTION_H
 #define KG_DIRECTION_H
@@ -10,7 +10,7 @@
 
 /* Where the function is evaluated, and along which directions. */
 typedef struct {
-  kg_point at;
+  kg_point point;
   const kg_lanes *lanes_change; /* of y, the inputs and the contact forces */
   const kg_lanes *lanes_p;      /* of the parameters */
   const kg_lanes *lanes_c;      /* constants, of which those that depend on the direction are read */
@@ -18,7 +18,7 @@ typedef struct {
   kg_lanes *lanes_out;          /* the changes of the values */
 } kg_direction;
 
-/* Writes values to out and their changes to lanes_out; where it does not return KG_OK, another function is needed. */
-int kg_evaluate_directions(const kg_direction *along, const double *p, double *work, double *out);
+/* Writes the changes to lanes_out. The numbers of the state begin work; out is not used. */
+void kg_evaluate_changes(const kg_direction *at, const double *p, double *work, double *out);
 
 #endif

@@ -16,6 +16,7 @@ from kanegen.backends.protocol import Evaluator, VariationPlan
 from kanegen.codegen.lanes import VARIATIONS_HEADER, variation_sources
 from kanegen.codegen.sources import Sources
 from kanegen.codegen.structs import ctypes_struct
+from kanegen.program.catalogue import NUMBERS
 
 
 class CompiledVariations:
@@ -30,7 +31,8 @@ class CompiledVariations:
         self._model = vars(module)["MODEL_ADDRESS"]
         find = self._library.kg_variations_function
         find.argtypes, find.restype = [ctypes.c_void_p, ctypes.c_char_p], ctypes.c_void_p
-        self._function = find(self._model, name.encode())
+        self._functions = {"variation": find(self._model, name.encode())}
+        self._functions["numbers"] = find(self._model, f"{name}{NUMBERS}".encode())
         self.lanes: int = self._library.kg_variations_lanes()
 
     def run(self, plan: VariationPlan) -> tuple[int, int]:
@@ -38,7 +40,7 @@ class CompiledVariations:
         values = {name: _value(value) for name, value in plan._asdict().items()}
         run = self._struct(
             model=self._model,
-            variation=self._function,
+            **self._functions,
             n_steps=len(plan.t),
             n_directions=plan.changes.shape[2],
             **values,
@@ -65,7 +67,7 @@ def variation_function(
         name, method = names
         files = variation_sources(sources, name, method)
         path = lane_library(
-            options or CompilerOptions(), files, f"{sources.name} (sensitivities, {method})", fused=False
+            options or CompilerOptions(), files, f"{sources.name} (sensitivities, {method})", fused=True
         )
         _loaded[key] = CompiledVariations(path, files, module, name)
     return _loaded[key]

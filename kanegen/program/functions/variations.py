@@ -21,20 +21,24 @@ from typing import Final, Protocol
 
 from kanegen.derivation.contacts import guards
 from kanegen.derivation.control.feedback import feedback_laws
+from kanegen.derivation.equations import SQUARE_LIMIT
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.errors import BuildError
 from kanegen.graph import Node, Tangent, gradient, reachable, substitute
 from kanegen.graph.jumps import jumping
+from kanegen.graph.separate import separated
 from kanegen.graph.switches import switches
 from kanegen.model.description import SystemDescription
 from kanegen.program.builder import Fragment, Functions, Make, contain_accelerations
 from kanegen.program.catalogue import (
     ADJOINT,
+    ALONG,
     CHANGE_OF,
     CLOSED,
     CONTACT_CHANGES,
     EVENT_CHANGES,
     JUMP_CHANGES,
+    NUMBERS,
     RATES,
     REACTION,
     RESIDUAL_CHANGES,
@@ -45,8 +49,8 @@ from kanegen.program.catalogue import (
 )
 from kanegen.program.functions.contacts import reset_rows
 from kanegen.program.functions.modes import LinearEquations, ModeEquations, mode_names
-from kanegen.program.functions.right_sides import RIGHT_SIDES, bordered_columns, bordered_solutions
-from kanegen.program.records import Call, Invoke, Symbols
+from kanegen.program.functions.right_sides import RIGHT_SIDES, bordered_columns, bordered_solutions, reduced_columns
+from kanegen.program.records import Block, Call, Invoke, Store, Symbols
 
 _SUMMARIES: Final = {
     VARIATION: "y' = (q', u', s'), then its change along a direction of (y, r, forces, p)",
@@ -87,6 +91,8 @@ def add_variation(f: Functions, name: str) -> None:
         return
     _require_steady(builder)
     builder.add(name, _SUMMARIES[kind], builder.variation, builder.general_variation)
+    if builder.is_straight:
+        builder.add_linear(name)
 
 
 def _add_of_expressions(f: Functions, name: OfExpressions) -> None:
@@ -147,6 +153,23 @@ class _Variations:
         title = f"{summary}, from the bordered system"
         self.f.add(name, self.f.guarded(name, title, fast if straight else general, fallback), summary)
 
+    def add_linear(self, name: str) -> None:
+        """Add the variation ``name`` in two functions: numbers at a state, and from them the change along a direction.
+
+        Several directions at a state share the numbers.
+        """
+        s, along = self.f.fragment(), self.f.fragment()
+        rates, changes = self._variation(s)
+        arguments = (*self.change_of_y, *self.change_of_loads, self.change_of_t, *self.change_of_p)
+        numbers, changes = separated(changes, arguments, partial(self.f.graph.input, "numbers"))
+        along.array("numbers", len(numbers))
+        values = [*rates, *numbers]
+        # What is computed first is stored first: else it would wait on the stack.
+        order = sorted(range(len(values)), key=lambda k: values[k].index)
+        s.output(values).steps[-1] = Block("", tuple(Store("out", k, values[k]) for k in order))
+        self.f.add(f"{name}{NUMBERS}", s, "y', then the numbers of its change")
+        self.f.add(f"{name}{ALONG}", along.output(changes), "change of y' along a direction", internal=True)
+
     @cached_property
     def parts_of_rates(self) -> list[Node]:
         """The values from which the rates follow."""
@@ -159,7 +182,7 @@ class _Variations:
         if self.system.multipliers:
             return False
         s = self.f.fragment()
-        self._udot(s)
+        self.accelerations(s)
         return not any(isinstance(step, Call | Invoke) for step in s.steps)
 
     @property
@@ -220,7 +243,7 @@ class _Variations:
         if forces or (contain_accelerations(nodes) and not self.is_straight):
             return self._solved_along(s, nodes, quantity.shape)
         if contain_accelerations(nodes):
-            nodes = substitute(nodes, dict(zip(self.system.udot, self._udot(s), strict=True)))
+            nodes = substitute(nodes, dict(zip(self.system.udot, self.accelerations(s), strict=True)))
         return self.along(s, nodes, quantity.shape)
 
     @property
@@ -252,20 +275,41 @@ class _Variations:
 
     # -- straight-line code --------------------------------------------------------------------------------------
 
+    @cached_property
+    def _eliminated(self) -> _Motion | None:
+        """What solves for the accelerations in straight-line code, if their derivatives follow from this solution.
+
+        It takes half the operations that the derivatives of the code of the right-hand side take, in which the
+        factorization is differentiated. The code of `articulated` has no factorization, and its derivatives are of
+        order n.
+        """
+        e = self.f.equations
+        if not (e.is_symmetric and e.has_partition) or self.f.form == "articulated":
+            return None
+        return _Eliminated(self) if len(e.partition.independent) <= SQUARE_LIMIT else None
+
     def variation(self, s: Fragment) -> Fragment:
-        """Differentiate the operations of the right-hand side along the direction."""
-        rates = self._rates(self._udot(s))
+        """Differentiate the right-hand side along the direction."""
+        return _paired(s, *self._variation(s))
+
+    def _variation(self, s: Fragment) -> tuple[list[Node], list[Node]]:
+        """y' and its change."""
+        if self._eliminated is not None:
+            return self._solved_variation(s, self._eliminated)
+        rates = self._rates(self.accelerations(s))
         tangent = Tangent(self.f.graph, self.directions)
-        return s.output([*rates, *(tangent(rate) for rate in rates)], (2, len(rates)), "y', then its change")
+        return rates, [tangent(rate) for rate in rates]
 
     def adjoint(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
-        """Accumulate the gradient through the operations of the right-hand side, and of ``running`` costs."""
-        slopes = gradient(self._rates(self._udot(s), running), self._weights(running), self._arguments)
+        """Accumulate the gradient through the right-hand side, and through ``running`` costs."""
+        if self._eliminated is not None:
+            return self._solved_adjoint(s, self._eliminated, running)
+        slopes = gradient(self._rates(self.accelerations(s), running), self._weights(running), self._arguments)
         return s.output(slopes, title="gradient with respect to y, r, forces and p")
 
     def rates(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
         """Compute y', and running costs."""
-        return s.output(self._rates(self._udot(s), running))
+        return s.output(self._rates(self.accelerations(s), running))
 
     def _weights(self, running: Sequence[Node]) -> list[Node]:
         """The weights of y', and of running costs: the value after those of y'."""
@@ -277,12 +321,13 @@ class _Variations:
         s, values = self.f.fragment(), self.bound(values)
         self._require_no_contact_forces(values, "the objective")
         if contain_accelerations(values):
-            values = substitute(values, dict(zip(self.system.udot, self._udot(s), strict=True)))
+            values = substitute(values, dict(zip(self.system.udot, self.accelerations(s), strict=True)))
         inputs = (*self._arguments, self.system.t)
         rows = [gradient([value], [self.f.graph.one], inputs) for value in values]
         return s.output([*values, *(x for row in rows for x in row)])
 
-    def _udot(self, s: Fragment) -> Sequence[Node]:
+    def accelerations(self, s: Fragment) -> Sequence[Node]:
+        """The accelerations as straight-line code, without the values of laws."""
         return RIGHT_SIDES[self.f.form](self.f, s, self.f.stabilizable)
 
     def _rates(self, udot: Sequence[Node], running: Sequence[Node] = ()) -> list[Node]:
@@ -312,11 +357,14 @@ class _Variations:
 
     def general_variation(self, s: Fragment) -> Fragment:
         """Solve linear equations for the change of the accelerations."""
-        held = self._motion.values(s)
+        return _paired(s, *self._solved_variation(s, self._motion))
+
+    def _solved_variation(self, s: Fragment, motion: _Motion) -> tuple[list[Node], list[Node]]:
+        held = motion.values(s)
         rates = self._rates(self.system.udot)
-        along = Tangent(self.f.graph, {**self.directions, **self._motion.change(s, held, self.directions)})
+        along = Tangent(self.f.graph, {**self.directions, **motion.change(s, held, self.directions)})
         nodes = substitute([*rates, *(along(rate) for rate in rates)], held)
-        return s.output(nodes, (2, len(rates)), "y', then its change")
+        return nodes[: len(rates)], nodes[len(rates) :]
 
     def general_rates(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
         """Compute y', and running costs, from the accelerations."""
@@ -325,11 +373,14 @@ class _Variations:
 
     def general_adjoint(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
         """Solve the transposed equations for the weights of the equations of motion."""
-        held, weights, graph = self._motion.values(s), self._weights(running), self.f.graph
+        return self._solved_adjoint(s, self._motion, running)
+
+    def _solved_adjoint(self, s: Fragment, motion: _Motion, running: Sequence[Node]) -> Fragment:
+        held, weights, graph = motion.values(s), self._weights(running), self.f.graph
         rates = self._rates(self.system.udot, running)
-        sides = substitute(gradient(rates, weights, self._motion.unknowns), held)
-        of_residuals = [-x for x in self._motion.pulled(s, held, sides)]
-        slopes = gradient([*rates, *self._motion.exact], [*weights, *of_residuals], self._arguments)
+        sides = substitute(gradient(rates, weights, motion.unknowns), held)
+        of_residuals = [-x for x in motion.pulled(s, held, sides)]
+        slopes = gradient([*rates, *motion.exact], [*weights, *of_residuals], self._arguments)
         zeros = dict.fromkeys(self.system.multipliers, graph.zero)
         kept = [zeros.get(x, slope) for x, slope in zip(self._arguments, slopes, strict=True)]
         return s.output(substitute(kept, held), title="gradient with respect to y, r, forces and p")
@@ -352,6 +403,10 @@ class _Variations:
     def bound(self, nodes: Sequence[Node]) -> list[Node]:
         """Nodes with the laws in place of their inputs."""
         return substitute(self.system.settled(nodes), self.laws)
+
+
+def _paired(s: Fragment, rates: Sequence[Node], changes: Sequence[Node]) -> Fragment:
+    return s.output([*rates, *changes], (2, len(rates)), "y', then its change")
 
 
 class _Motion(Protocol):
@@ -407,3 +462,49 @@ class _Bordered:
             )
         (solved,) = bordered_solutions(f, s, weights, 1, transposed=not f.equations.is_symmetric)
         return [*solved[: f.n_u], *(-x for x in solved[f.n_u :])]
+
+
+class _Eliminated:
+    """The accelerations and multipliers as straight-line code, and their derivatives in the tangent space.
+
+    They are ``u' = A2^T x + [0; E]`` with one factorization of ``A2 M A2^T`` for all right sides
+    (:mod:`kanegen.derivation.sensitivities`), which the right-hand side contains already in most forms.
+    """
+
+    def __init__(self, builder: _Variations) -> None:
+        f = builder.f
+        self._f, self._builder = f, builder
+        self._multipliers = tuple(f.graph.input(MULTIPLIERS, k) for k in range(f.n_c))
+        self.unknowns = (*builder.system.udot, *self._multipliers)
+        self.exact: Sequence[Node] = builder.bound(f.sensitivities.unbalance)
+
+    def values(self, s: Fragment, multipliers: bool = True) -> dict[Node, Node]:
+        held = dict(zip(self._builder.system.udot, self._builder.bound(self._builder.accelerations(s)), strict=True))
+        if multipliers:
+            force = substitute(self._builder.bound(self._f.sensitivities.unbalanced_force), held)
+            held |= dict(zip(self._multipliers, self._of_constraints(force), strict=True))
+        return held
+
+    def change(self, s: Fragment, held: Mapping[Node, Node], directions: Mapping[Node, Node]) -> dict[Node, Node]:
+        tangent = Tangent(self._f.graph, directions)
+        changes = substitute([tangent(x) for x in self.exact], held)
+        of_forces, of_constraints = ([[x] for x in rows] for rows in (changes[: self._f.n_u], changes[self._f.n_u :]))
+        (column,) = reduced_columns(self._f, s, *self._f.sensitivities.reduced(of_forces, of_constraints))
+        return dict(zip(self._builder.system.udot, self._builder.bound(column), strict=True))
+
+    def pulled(self, s: Fragment, held: Mapping[Node, Node], weights: Sequence[Node]) -> list[Node]:
+        """Solve ``[M J^T; -J 0] [x; mu] = [w; 0]``: rates do not depend on multipliers."""
+        graph, part, e = self._f.graph, self._f.equations.partition, self._f.equations
+        rows = [
+            graph.sum([weights[i], *(row[k] * weights[d] for row, d in zip(part.A, part.dependent, strict=True))])
+            for k, i in enumerate(part.independent)
+        ]
+        (x,) = reduced_columns(self._f, s, [rows], [[graph.zero] * len(part.dependent)])
+        left = [weights[i] - graph.dot(row, x) for i, row in enumerate(e.left_side)]
+        return self._builder.bound([*x, *self._of_constraints(left)])
+
+    def _of_constraints(self, forces: Sequence[Node]) -> list[Node]:
+        """The multipliers, (n_c,), of ``J^T lambda = forces``, from the rows of the dependent speeds."""
+        graph, inverse = self._f.graph, self._f.sensitivities.dependent_inverse
+        own = [forces[d] for d in self._f.equations.partition.dependent]
+        return [graph.dot([row[c] for row in inverse], own) for c in range(self._f.n_c)]

@@ -56,8 +56,7 @@ def largest_error(tape: Tape, parts: Sequence[Forward], sizes: Array) -> float:
     ``sizes`` (k,): those of what varies. A change is at least as large as the value itself divided by the size.
     """
     errors = np.max([part.errors for part in parts], axis=0) * sizes
-    highest, lowest = (f([f(part.states, axis=0) for part in parts], axis=0) for f in (np.max, np.min))
-    changes = np.maximum(highest, -lowest) * sizes
+    changes = np.max([part.sizes for part in parts], axis=0) * sizes
     values = np.max([np.abs(part.y).max(axis=0) for part in tape.parts], axis=0)
     scale = changes + values[:, None] + _NOISE * changes.max(initial=0.0)
     errors = np.maximum(errors - _ROUNDING * changes.max(initial=0.0), 0.0)

@@ -40,10 +40,11 @@ _CLEARANCE = 8.0 * float(np.finfo(float).eps)
 
 
 class Forward(NamedTuple):
-    """Changes of the states of a part: ``states`` (m + 1, n_y, k), the largest local ``errors`` (n_y, k), and the dense
-    output (m, rows, n_y, k) or None."""
+    """Changes of the states of a part: ``states`` (m + 1, n_y, k), the largest of them and the largest local ``errors``
+    (n_y, k), and the dense output (m, rows, n_y, k) or None."""
 
     states: Array
+    sizes: Array
     errors: Array
     dense: Array | None
 
@@ -254,11 +255,11 @@ class VariationCode:
         of_loads[:, : len(dr), :k] = dr
         rows = self._tableau.dense_rows
         kept = np.zeros((m, rows, self.n_y, width)) if dense else None
-        errors, padded = np.zeros((self.n_y, width)), np.zeros((len(dp), width))
+        sizes, errors, padded = np.abs(changes[0]), np.zeros((self.n_y, width)), np.zeros((len(dp), width))
         padded[:, :k] = dp
         plan = VariationPlan(
             part.t, part.h, part.y, part.edges, part.fresh, loads, of_loads, step, row,
-            np.append(self.given, part.modes), padded, changes, errors, kept,
+            np.append(self.given, part.modes), padded, changes, sizes, errors, kept,
         )  # fmt: skip
         status, failed = self._variation.run(plan)
         if status < 0:
@@ -268,7 +269,7 @@ class VariationCode:
             )
         if self.method in FIXED_STEP:
             errors[:] = 0.0  # the user has chosen the steps
-        return Forward(changes[:, :, :k], errors[:, :k], None if kept is None else kept[..., :k])
+        return Forward(changes[:, :, :k], sizes[:, :k], errors[:, :k], None if kept is None else kept[..., :k])
 
 
 def require_differentiable(problem: Problem, method: str) -> None:

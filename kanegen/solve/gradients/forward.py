@@ -142,7 +142,7 @@ def with_missing(tape: Tape, changes: Propagated) -> Propagated:
     def nothing(part: Part) -> Forward:
         shape = first.states.shape[1:]
         dense = None if first.dense is None else np.full((len(part.t), first.dense.shape[1], *shape), np.nan)
-        return Forward(np.full((len(part.y), *shape), np.nan), np.zeros(shape), dense)
+        return Forward(np.full((len(part.y), *shape), np.nan), np.zeros(shape), np.zeros(shape), dense)
 
     times = [np.full(first.states.shape[2], np.nan)] * (n - len(changes.event_times))
     parts = (*changes.parts, *map(nothing, tape.parts[known:]))
