@@ -95,7 +95,7 @@ class InterpretedModel:
         """Raise `BuildError`: sensitivities of motions need a compiler."""
         raise BuildError("backend 'interpreted' has no sensitivities of motions: use backend='cython'")
 
-    def adjoint(self, method: str) -> NoReturn:
+    def adjoint(self, names: tuple[str, str], method: str) -> NoReturn:
         """Raise `BuildError`: gradients of motions need a compiler."""
         raise BuildError("backend 'interpreted' has no gradients of motions: use backend='cython'")
 

@@ -372,24 +372,27 @@ class VariationFunction(Protocol):
 class AdjointPlan(NamedTuple):
     """The steps of a motion and the weights that are pulled back, by the names in ``kg_adjoints``.
 
-    ``t``, ``h`` (m,), ``y`` (m + 1, n), ``edges`` (m, 2): as in `VariationPlan`. ``loads`` (..., n_r + n_rows), with
-    ``load_step`` and ``load_row`` rows from step to step and from stage to stage; ``of_loads``: their gradient, of the
-    same shape, and ``of_p`` (n_p,), to which are added. ``added`` (m + 1, n) or None: weights of the states.
-    ``weights`` (n,): those at the end, which become those at the start. ``running``: the weight of the running cost;
-    ``n_inputs``: the inputs among the loads. ``p``: parameters and gains.
+    ``t``, ``h`` (m,), ``y`` (m + 1, n), ``edges`` (m, 2), ``fresh`` (m,): as in `VariationPlan`. ``loads``
+    (..., n_r + n_rows), with ``load_step`` and ``load_row`` rows from step to step and from stage to stage;
+    ``of_loads``: their gradient, of the same shape, and ``of_p`` (n_p,), to which are added. ``added`` (m + 1, n) or
+    None: weights of the states. ``weights`` (n,): those at the end, which become those at the start. ``sizes`` and
+    ``errors`` (n + n_p,): the largest weights and gradients with respect to parameters so far, and their largest local
+    errors, which grow. ``running``: the weight of the running cost. ``p``: parameters and gains.
     """
 
     t: Array
     h: Array
     y: Array
     edges: Array
+    fresh: NDArray[np.uint8]
     loads: Array
     of_loads: Array
     added: Array | None
     weights: Array
     of_p: Array
+    sizes: Array
+    errors: Array
     running: float
-    n_inputs: int
     load_step: int
     load_row: int
     p: Array
@@ -406,8 +409,8 @@ class AdjointResult(NamedTuple):
 class AdjointFunction(Protocol):
     """The discrete adjoint of the steps of a method."""
 
-    def run(self, module: Evaluator, names: tuple[str, str], plan: AdjointPlan) -> AdjointResult:
-        """Pull weights back with the functions of these names, of rates and of their gradient."""
+    def run(self, plan: AdjointPlan) -> AdjointResult:
+        """Pull weights back."""
 
 
 class Build(Protocol):
@@ -439,8 +442,11 @@ class Build(Protocol):
     def variations(self, name: str, method: str) -> VariationFunction:
         """The derivatives of motions by a function of variations, compiled on first use. Raises `BuildError`."""
 
-    def adjoint(self, method: str) -> AdjointFunction:
-        """The discrete adjoint of a method, compiled on first use. Raises `BuildError`."""
+    def adjoint(self, names: tuple[str, str], method: str) -> AdjointFunction:
+        """The discrete adjoint of a method, by the functions of rates and of their gradient, compiled on first use.
+
+        Raises `BuildError`.
+        """
 
 
 class Backend(Protocol):

@@ -8,13 +8,10 @@ it is needed, from the lowered program among the sources.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from math import prod
 from typing import Any, Final
 
 from kanegen._version import __version__
-from kanegen.codegen.adjoints import padded
-from kanegen.codegen.directions import DirectionWriter, Varying
 from kanegen.codegen.functions import Entry, entries, identifiers, prepare_body, user_names
 from kanegen.codegen.kernel import program_of, users_context
 from kanegen.codegen.methods.files import METHODS
@@ -22,7 +19,6 @@ from kanegen.codegen.printer import Printer
 from kanegen.codegen.sources import Sources, include_closure, render, runtime_headers
 from kanegen.codegen.writer import Writer
 from kanegen.errors import BuildError
-from kanegen.program.catalogue import ALONG
 from kanegen.program.passes.code import Code, Evaluate, Part
 from kanegen.program.passes.lower import Value
 from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram, UserSpline
@@ -32,14 +28,8 @@ from kanegen.resources import template_folder
 FOLDER: Final = "batch"
 """The folder of the templates."""
 
-SENSITIVITIES: Final = "sensitivities"
-"""The folder of those of the sensitivities of motions."""
-
 BATCH_FILE: Final = "batch.c"
 MANY_FILE: Final = "many.c"
-VARIATIONS_FILE: Final = "variations.c"
-DIRECTIONS_FILE: Final = "directions.c"
-VARIATIONS_HEADER: Final = "kg_variations.h"
 LANE_HEADERS: Final = ("kg_rows.h", "kg_lanes.h", "kg_lane_types.h")
 MANY_HEADERS: Final = ("kg_many.h", "kg_motions.h", "kg_group.h", "kg_powers.h", *LANE_HEADERS)
 
@@ -81,7 +71,7 @@ def batch_sources(sources: Sources, name: str) -> dict[str, str]:
     Functions that need a linear solver with pivots, as the general form of constrained equations, have no form on
     lanes: their file evaluates them row by row. Raises `BuildError` for a function that the kernel lacks.
     """
-    program = _program(sources)
+    program = lowered_sources(sources)
     if name not in {function.name for function in program.functions if not function.internal}:
         raise BuildError(f"the kernel {sources.kernel!r} has no function {name!r}")
     function = program.function(name)
@@ -104,9 +94,9 @@ def batch_sources(sources: Sources, name: str) -> dict[str, str]:
         },
         scheduled=all(_lines(entry) < _SCHEDULED_LINES for entry in functions),
         prepares=bool(needed),
-        **_shared(sources, program, functions),
+        **lane_context(sources, program, functions),
     )
-    return _with_headers(sources, {BATCH_FILE: main, **_headers("kg_batch.h", *LANE_HEADERS)})
+    return with_headers(sources, {BATCH_FILE: main, **lane_headers("kg_batch.h", *LANE_HEADERS)})
 
 
 def many_sources(sources: Sources, name: str, method: str, quantity: str = "") -> dict[str, str] | None:
@@ -115,7 +105,7 @@ def many_sources(sources: Sources, name: str, method: str, quantity: str = "") -
     None for a right-hand side ``name`` that has no form on lanes. ``quantity``: a function that is reduced; evaluated
     row by row if it has no form on lanes.
     """
-    program = _program(sources)
+    program = lowered_sources(sources)
     functions = _on_lanes(program, program.function(name))
     if not functions:
         return None
@@ -135,50 +125,14 @@ def many_sources(sources: Sources, name: str, method: str, quantity: str = "") -
         quantity=names[quantity] if others else "",
         switches=bool(program.switches),
         prepares=False,
-        **_shared(sources, program, entries(program, dict.fromkeys([*functions, *others]), LaneWriter)),
+        **lane_context(sources, program, entries(program, dict.fromkeys([*functions, *others]), LaneWriter)),
     )
     tableau = {"kg_tableaux.h": runtime_headers((method,))["kg_tableaux.h"]}
-    return _with_headers(sources, {MANY_FILE: main, **_headers(*MANY_HEADERS), **tableau})
+    return with_headers(sources, {MANY_FILE: main, **lane_headers(*MANY_HEADERS), **tableau})
 
 
-def variation_sources(sources: Sources, name: str, method: str) -> dict[str, str]:
-    """The files of the sensitivities of motions by a method, by name: `VARIATION_FILES` and headers.
-
-    ``sources``: of a program of variations with the function ``name``, which is evaluated for one direction after the
-    other where a state has no numbers of its change (`kanegen.program.catalogue.NUMBERS`).
-    """
-    program = _program(sources)
-    symbols, shared = program.symbols, _shared(sources, program, ())
-    n_y = len(symbols.coordinates) + len(symbols.speeds) + len(symbols.states)
-    n_forces, n_p = len(symbols.multipliers), len(symbols.parameters)
-    n_r = (len(symbols.inputs) - n_y - n_forces - 1) // 2
-    linear, entry = [x for x in program.functions if x.name == f"{name}{ALONG}"], None
-    if linear:
-        varying = Varying(n_r, len(symbols.gains) - n_p, program.prepare)
-        (entry,) = entries(program, linear, partial(DirectionWriter, varying=varying))
-    sizes = {
-        "N_Q": len(symbols.coordinates),
-        "N_U": len(symbols.speeds),
-        "N_S": len(symbols.states),
-        "N": n_y,
-        "N_R": n_r,
-        "N_FORCES": n_forces,
-        "N_WORK": entry.work if entry else 0,
-        "N_KEPT": len(linear[0].code.kept) if linear else 0,
-    }
-    more = {"method": METHODS[method], "sizes": sizes, "prepares": bool(linear), "padded": padded}
-    files = {VARIATIONS_FILE: render(f"{SENSITIVITIES}/variations.c.jinja", **more, **shared)}
-    if entry:
-        files[DIRECTIONS_FILE] = render(f"{SENSITIVITIES}/directions.c.jinja", name=name, entry=entry, **shared)
-    tableau = {"kg_tableaux.h": runtime_headers((method,))["kg_tableaux.h"]}
-    headers = {
-        **_headers("kg_lanes.h", "kg_lane_types.h"),
-        **{name: _text(f"{SENSITIVITIES}/{name}") for name in (VARIATIONS_HEADER, "kg_direction.h")},
-    }
-    return _with_headers(sources, {**files, **headers, **tableau})
-
-
-def _program(sources: Sources) -> LoweredProgram:
+def lowered_sources(sources: Sources) -> LoweredProgram:
+    """The lowered program among the sources. Raises `BuildError`."""
     program = program_of(sources)
     if program is None:
         raise BuildError(f"{sources.kernel!r} was changed after it was generated, and cannot run on lanes; build again")
@@ -206,7 +160,7 @@ def _lines(entry: Entry) -> int:
     return max(sum(len(section.lines) for section in body.sections) for body in bodies)
 
 
-def _shared(sources: Sources, program: LoweredProgram, functions: Sequence[Entry]) -> dict[str, Any]:
+def lane_context(sources: Sources, program: LoweredProgram, functions: Sequence[Entry]) -> dict[str, Any]:
     """What the templates of batches and of many motions need; ``functions``: those on lanes."""
     users = [(name, program.users[payload]) for payload, name in user_names(program).items()]
     return {
@@ -223,13 +177,16 @@ def _shared(sources: Sources, program: LoweredProgram, functions: Sequence[Entry
     }
 
 
-def _headers(*names: str) -> dict[str, str]:
-    return {name: _text(f"{FOLDER}/{name}") for name in names}
+def lane_headers(*names: str) -> dict[str, str]:
+    """Headers of the folder of code on lanes, by name."""
+    return {name: header_text(f"{FOLDER}/{name}") for name in names}
 
 
-def _text(path: str) -> str:
+def header_text(path: str) -> str:
+    """The text of a template without anything to fill in."""
     return (template_folder() / path).read_text(encoding="utf-8")
 
 
-def _with_headers(sources: Sources, files: dict[str, str]) -> dict[str, str]:
+def with_headers(sources: Sources, files: dict[str, str]) -> dict[str, str]:
+    """Files with the headers that they include."""
     return {**files, **include_closure(files, sources.files)}

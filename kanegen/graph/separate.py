@@ -15,7 +15,7 @@ _CONDITIONS: Final = COMPARISONS | LOGICAL
 def separated(
     roots: Sequence[Node], arguments: Collection[Node], number: Callable[[int], Node]
 ) -> tuple[list[Node], list[Node]]:
-    """Return the numbers that linear functions of ``arguments`` need, and the functions with ``number(k)`` in their place.
+    """Return the numbers that linear functions of ``arguments`` need, and the functions with ``number(k)`` for each.
 
     The numbers are the largest expressions without the arguments; constants of a run are not among them, because they
     are known before it. A quotient by a number is a product with its reciprocal.

@@ -48,6 +48,7 @@ class Fragment:
         self.arrays: dict[str, int] = {}
         self.conditions: list[Node] = []
         self.shape: tuple[int, ...] = ()
+        self._tested: set[Node] = set()
 
     def array(self, name: str, length: int) -> list[Node]:
         """Allocate a work array and return its elements as nodes."""
@@ -109,7 +110,8 @@ class Fragment:
     def _collected(self) -> list[Node]:
         """Return the conjunction of the conditions as a list of one node, empty without conditions."""
         # Conditions that are constant during a run (masses are not negative) come first: prepare() tests them once.
-        conditions = sorted(self.conditions, key=lambda node: not node.constant)
+        conditions = sorted((x for x in self.conditions if x not in self._tested), key=lambda node: not node.constant)
+        self._tested.update(x for x in conditions if not _reads_work(x))
         self.conditions = []
         return [reduce(partial(self.graph.apply, "and"), conditions)] if conditions else []
 

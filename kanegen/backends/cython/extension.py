@@ -134,11 +134,12 @@ class Extension:
         part = self.more((name,))
         return variation_function(part.path, part.sources, part.module, self.options, (name, method))
 
-    def adjoint(self, method: str) -> AdjointFunction:
+    def adjoint(self, names: tuple[str, str], method: str) -> AdjointFunction:
         """The discrete adjoint of a method, compiled on first use. Raises `BuildError`."""
         from kanegen.backends.cython.adjoints import adjoint_function
 
-        return adjoint_function(self.options, method)
+        part = self.more(names)
+        return adjoint_function(part.path, part.sources, part.module, self.options, names, method)
 
 
 def c_sources(generated: Generated, digest: str) -> Sources:

@@ -13,7 +13,7 @@ from kanegen.arrays import Array
 from kanegen.backends.cython.batch import lane_library, load_library
 from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.backends.protocol import Evaluator, VariationPlan
-from kanegen.codegen.lanes import VARIATIONS_HEADER, variation_sources
+from kanegen.codegen.gradients import VARIATIONS_HEADER, variation_sources
 from kanegen.codegen.sources import Sources
 from kanegen.codegen.structs import ctypes_struct
 from kanegen.program.catalogue import NUMBERS
@@ -37,7 +37,7 @@ class CompiledVariations:
 
     def run(self, plan: VariationPlan) -> tuple[int, int]:
         """Fill the changes of a plan; returns the status and, if it is negative, the step that failed."""
-        values = {name: _value(value) for name, value in plan._asdict().items()}
+        values = {name: struct_value(value) for name, value in plan._asdict().items()}
         run = self._struct(
             model=self._model,
             **self._functions,
@@ -51,7 +51,8 @@ class CompiledVariations:
         return status, run.failed
 
 
-def _value(value: Any) -> Any:
+def struct_value(value: Any) -> Any:
+    """A value of a plan as a field of a C struct: the address of an array."""
     return value.ctypes.data if isinstance(value, np.ndarray) else value
 
 

@@ -102,11 +102,11 @@ def _add_of_expressions(f: Functions, name: OfExpressions) -> None:
         f.add(name, builder.terms(values), "values, then their derivatives with respect to (y, r, forces, p, t)")
         return
     _require_steady(builder)
-    fast, general = {
-        ADJOINT: (builder.adjoint, builder.general_adjoint),
-        RATES: (builder.rates, builder.general_rates),
-    }[name.kind]
-    builder.add(name, _SUMMARIES[name.kind], partial(fast, running=values), partial(general, running=values))
+    if name.kind == RATES:
+        fast, general = partial(builder.rates, running=values), partial(builder.general_rates, running=values)
+        builder.add(name, _SUMMARIES[name.kind], fast, general)
+    else:
+        builder.add_adjoint(name, values)
 
 
 def _require_steady(builder: _Variations) -> None:
@@ -144,31 +144,59 @@ class _Variations:
         Raises `BuildError`.
         """
         straight = self.is_straight
+        self._require_known_laws()
+        fallback = general if straight and self.f.n_c else None
+        title = f"{summary}, from the bordered system"
+        self.f.add(name, self.f.guarded(name, title, fast if straight else general, fallback), summary)
+
+    def _require_known_laws(self) -> None:
         if self.laws and self.f.any_rank and not self.system.multipliers:
             raise BuildError(
                 f"form={self.f.form!r} accepts redundant constraints, and motions under feedback laws have no "
                 'derivatives in such forms: build with form="auto"'
             )
-        fallback = general if straight and self.f.n_c else None
-        title = f"{summary}, from the bordered system"
-        self.f.add(name, self.f.guarded(name, title, fast if straight else general, fallback), summary)
 
     def add_linear(self, name: str) -> None:
         """Add the variation ``name`` in two functions: numbers at a state, and from them the change along a direction.
 
         Several directions at a state share the numbers.
         """
-        s, along = self.f.fragment(), self.f.fragment()
+        s = self.f.fragment()
         rates, changes = self._variation(s)
-        arguments = (*self.change_of_y, *self.change_of_loads, self.change_of_t, *self.change_of_p)
-        numbers, changes = separated(changes, arguments, partial(self.f.graph.input, "numbers"))
-        along.array("numbers", len(numbers))
-        values = [*rates, *numbers]
+        directions = (*self.change_of_y, *self.change_of_loads, self.change_of_t, *self.change_of_p)
+        self._add_linear(name, s, rates, changes, directions)
+
+    def add_adjoint(self, name: str, running: Sequence[Node]) -> None:
+        """Add the gradient ``name``: numbers at a state, and from them the gradient for weights; else general code.
+
+        Raises `BuildError`.
+        """
+        self._require_known_laws()
+        if self.is_straight:
+            s = self.f.fragment()
+            slopes = self._adjoint(s, running)
+            rates = self._rates(self.accelerations(s), running)
+            self._add_linear(name, s, rates, slopes, self._weights(running))
+        if self.f.n_c or not self.is_straight:
+            self.f.add(name, self.general_adjoint(self.f.fragment(), running), _SUMMARIES[ADJOINT])
+
+    def _add_linear(
+        self, name: str, s: Fragment, rates: Sequence[Node], values: Sequence[Node], arguments: Sequence[Node]
+    ) -> None:
+        """Add ``values`` that are linear in ``arguments`` as two functions; the first one has the ``rates``, too."""
+        numbers, linear = separated(values, arguments, partial(self.f.graph.input, "numbers"))
+        known, along = [*rates, *numbers], self.f.fragment()
         # What is computed first is stored first: else it would wait on the stack.
-        order = sorted(range(len(values)), key=lambda k: values[k].index)
-        s.output(values).steps[-1] = Block("", tuple(Store("out", k, values[k]) for k in order))
-        self.f.add(f"{name}{NUMBERS}", s, "y', then the numbers of its change")
-        self.f.add(f"{name}{ALONG}", along.output(changes), "change of y' along a direction", internal=True)
+        order = sorted(range(len(known)), key=lambda k: known[k].index)
+        s.output(known).steps[-1] = Block("", tuple(Store("out", k, known[k]) for k in order))
+        self.f.add(f"{name}{NUMBERS}", s, "the rates, then the numbers of a linear function")
+        along.array("numbers", len(numbers))
+        self.f.add(
+            f"{name}{ALONG}",
+            along.output(linear),
+            "the linear function of the numbers and of a direction or of weights",
+            internal=True,
+        )
 
     @cached_property
     def parts_of_rates(self) -> list[Node]:
@@ -300,12 +328,11 @@ class _Variations:
         tangent = Tangent(self.f.graph, self.directions)
         return rates, [tangent(rate) for rate in rates]
 
-    def adjoint(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
-        """Accumulate the gradient through the right-hand side, and through ``running`` costs."""
+    def _adjoint(self, s: Fragment, running: Sequence[Node]) -> list[Node]:
+        """The gradient of the weighted right-hand side and ``running`` costs."""
         if self._eliminated is not None:
             return self._solved_adjoint(s, self._eliminated, running)
-        slopes = gradient(self._rates(self.accelerations(s), running), self._weights(running), self._arguments)
-        return s.output(slopes, title="gradient with respect to y, r, forces and p")
+        return gradient(self._rates(self.accelerations(s), running), self._weights(running), self._arguments)
 
     def rates(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
         """Compute y', and running costs."""
@@ -371,11 +398,12 @@ class _Variations:
         held = self._motion.values(s, multipliers=False)
         return s.output(substitute(self._rates(self.system.udot, running), held))
 
-    def general_adjoint(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
+    def general_adjoint(self, s: Fragment, running: Sequence[Node]) -> Fragment:
         """Solve the transposed equations for the weights of the equations of motion."""
-        return self._solved_adjoint(s, self._motion, running)
+        slopes = self._solved_adjoint(s, self._motion, running)
+        return s.output(slopes, title="gradient with respect to y, r, forces and p")
 
-    def _solved_adjoint(self, s: Fragment, motion: _Motion, running: Sequence[Node]) -> Fragment:
+    def _solved_adjoint(self, s: Fragment, motion: _Motion, running: Sequence[Node]) -> list[Node]:
         held, weights, graph = motion.values(s), self._weights(running), self.f.graph
         rates = self._rates(self.system.udot, running)
         sides = substitute(gradient(rates, weights, motion.unknowns), held)
@@ -383,7 +411,7 @@ class _Variations:
         slopes = gradient([*rates, *motion.exact], [*weights, *of_residuals], self._arguments)
         zeros = dict.fromkeys(self.system.multipliers, graph.zero)
         kept = [zeros.get(x, slope) for x, slope in zip(self._arguments, slopes, strict=True)]
-        return s.output(substitute(kept, held), title="gradient with respect to y, r, forces and p")
+        return substitute(kept, held)
 
     def _contact_changes(self, s: Fragment) -> Fragment:
         """Values that the modes of the contacts depend on, and their changes."""

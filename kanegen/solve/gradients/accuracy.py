@@ -14,8 +14,10 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.codegen.methods.files import METHODS
+from kanegen.codegen.methods.table import FIXED_STEP
 from kanegen.errors import SolveError, warn_user
 from kanegen.run_options import RunOptions
+from kanegen.solve.gradients.adjoint import Pulled
 from kanegen.solve.gradients.code import Forward, VariationCode
 from kanegen.solve.gradients.tape import Tape
 
@@ -39,6 +41,9 @@ _FINEST: Final = 1e-14
 
 _NOISE: Final = 1e-9
 """Derivatives that change values by a smaller fraction of the largest change are noise."""
+
+_IRRELEVANT: Final = 1e-6
+"""Values whose change by their own size changes the objective by a smaller fraction of it need no accurate slope."""
 
 _ROUNDING: Final = 1e-14
 """Local errors below this fraction of the largest change are rounding, which shorter steps do not reduce."""
@@ -64,16 +69,16 @@ def largest_error(tape: Tape, parts: Sequence[Forward], sizes: Array) -> float:
     return float(relative.max(initial=0.0))
 
 
-def error_of_random_directions(code: VariationCode, tape: Tape) -> float:
-    """`largest_error` of as many random directions as are computed at a time."""
-    generator, k = np.random.default_rng(7), code.lanes
+def error_of_gradient(code: VariationCode, tape: Tape, pulled: Pulled) -> float:
+    """The largest local error of a gradient, relative to the largest slope in the same value during the motion."""
     values = np.max([np.abs(part.y).max(axis=0) for part in tape.parts], axis=0)
-    start = generator.normal(size=(code.n_y, k)) * (values + 1e-3 * values.max(initial=1.0))[:, None]
-    parameters = np.nan_to_num(code.functions.parameters)  # those without a value are not needed
-    dp = generator.normal(size=(len(parameters), k)) * parameters[:, None]
-    dr = np.zeros((len(code.functions.description.inputs), k))
-    parts = [code.forward(part, start, dr, dp, dense=False) for part in tape.parts]
-    return largest_error(tape, parts, np.ones(k))
+    parameters = np.abs(np.nan_to_num(code.functions.parameters))  # those without a value are not needed
+    sizes = np.concatenate([values, parameters])
+    changes, errors = pulled.sizes * sizes, pulled.errors * sizes
+    scale = changes + _IRRELEVANT * abs(pulled.value) + _NOISE * changes.max(initial=0.0)
+    errors = np.maximum(errors - _ROUNDING * changes.max(initial=0.0), 0.0)
+    relative = np.divide(errors, scale, out=np.zeros_like(errors), where=scale > 0.0)
+    return 0.0 if code.method in FIXED_STEP else float(relative.max(initial=0.0))
 
 
 def allowed_error(options: RunOptions) -> float:
@@ -102,8 +107,8 @@ def warn_of_error(error: float, allowed: float) -> None:
     """Warn the user of derivatives that are less accurate than they should be."""
     warn_user(
         f"the derivatives of the motion have local errors of {error:.1e}, more than {allowed:.1e} "
-        "(sensitivity_tolerance, by default 100 rtol), also with shorter steps: a load or its slope may not be smooth "
-        "where the motion passes"
+        "(sensitivity_tolerance=), also with shorter steps: a load or its slope may not be smooth where the motion "
+        "passes"
     )
 
 

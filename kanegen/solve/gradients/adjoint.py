@@ -64,18 +64,21 @@ class ObjectiveCode:
 
 
 @dataclass(eq=False)
-class _Pulled:
-    """What was pulled back so far: weights of the state, the gradient in (r, p), and the value of the objective."""
+class Pulled:
+    """What was pulled back so far: weights of the state, the gradient in (r, p), and the value of the objective.
+
+    ``sizes`` and ``errors`` (n_y + n_p,): the largest weights and gradients in p, and their largest local errors.
+    """
 
     weights: Array
     of_r: Array
     of_p: Array
+    sizes: Array
+    errors: Array
     value: float = 0.0
 
 
-def pull_back(
-    functions: ObjectiveCode, tape: Tape, is_terminal: bool, missing: Missing = refuse
-) -> tuple[float, Array, Array, Array]:
+def pull_back(functions: ObjectiveCode, tape: Tape, is_terminal: bool, missing: Missing = refuse) -> Pulled:
     """The value, and the gradient with respect to the start (n_y,), constant inputs (n_r,) and parameters (n_p,).
 
     ``is_terminal``: whether the last event ended the run. ``missing`` receives the reasons why the motion has no
@@ -86,7 +89,9 @@ def pull_back(
     at_end = functions.terms(t_end, y_end)
     n_y, n_r = code.n_y, len(d.inputs)
     own = at_end.slopes[0]
-    pulled = _Pulled(own[:n_y].copy(), own[n_y : n_y + n_r].copy(), own[n_y + n_r : -1].copy(), float(at_end.values[0]))
+    weights, of_r, of_p = (x.copy() for x in np.split(own[:-1], [n_y, n_y + n_r]))
+    sizes = np.abs(np.concatenate([weights, of_p]))
+    pulled = Pulled(weights, of_r, of_p, sizes, np.zeros(sizes.size), float(at_end.values[0]))
     rate_at_end = own[-1] + own[:n_y] @ code.rate(t_end, y_end, tape.parts[-1].modes) if is_terminal else 0.0
     samples = _placed(objective, tape)
     for k in reversed(range(len(tape.parts))):
@@ -95,10 +100,10 @@ def pull_back(
             ended = is_terminal and k == len(tape.parts) - 1
             derivative = instant_derivative(code, tape.events[k - 1], tape.parts[k - 1], tape.parts[k], missing)
             _pull_events(functions, tape, k - 1, derivative, pulled, rate_at_end if ended else 0.0, ended)
-    return pulled.value, pulled.weights, pulled.of_r, pulled.of_p
+    return pulled
 
 
-def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Sequence[int]], pulled: _Pulled) -> None:
+def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Sequence[int]], pulled: Pulled) -> None:
     """Pull through the steps of a part, and add its samples, whose numbers are given by the state of the part."""
     code, d = functions.code, functions.code.functions.description
     n_r, added = len(d.inputs), None
@@ -115,11 +120,11 @@ def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Seque
     loads, step, row = code.loads(part)
     of_loads = np.zeros_like(loads)
     plan = AdjointPlan(
-        part.t, part.h, part.y, part.edges, loads, of_loads, added, pulled.weights, pulled.of_p,
-        float(functions.objective.running is not None), n_r, step, row, np.append(code.given, part.modes),
+        part.t, part.h, part.y, part.edges, part.fresh, loads, of_loads, added, pulled.weights, pulled.of_p,
+        pulled.sizes, pulled.errors, float(functions.objective.running is not None), step, row,
+        np.append(code.given, part.modes),
     )  # fmt: skip
-    build = code.functions.extension
-    result = build.adjoint(code.method).run(build.more(functions.names).module, functions.names, plan)
+    result = code.functions.extension.adjoint(functions.names, code.method).run(plan)
     if result.status < 0:
         raise SolveError(
             "the gradient of the motion cannot be computed in the step from "
@@ -136,7 +141,7 @@ def _pull_events(
     tape: Tape,
     k: int,
     derivative: InstantDerivative,
-    pulled: _Pulled,
+    pulled: Pulled,
     rate_at_end: float,
     is_last: bool,
 ) -> None:
@@ -175,11 +180,9 @@ def _placed(objective: Objective, tape: Tape) -> dict[int, dict[int, list[int]]]
     return places
 
 
-def gradient_by_name(
-    directions: Sequence[Direction], start: Array, weights: Array, of_r: Array, of_p: Array
-) -> dict[str, float]:
+def gradient_by_name(directions: Sequence[Direction], start: Array, pulled: Pulled) -> dict[str, float]:
     """The gradient by name; ``start`` (n_y, k): the changes of the start along the directions."""
-    total = weights @ start
-    total = total + of_r @ unit_columns(directions, Kind.INPUT, len(of_r))
-    total = total + of_p @ unit_columns(directions, Kind.PARAMETER, len(of_p))
+    total = pulled.weights @ start
+    total = total + pulled.of_r @ unit_columns(directions, Kind.INPUT, len(pulled.of_r))
+    total = total + pulled.of_p @ unit_columns(directions, Kind.PARAMETER, len(pulled.of_p))
     return dict(zip((direction.name for direction in directions), total.tolist(), strict=True))

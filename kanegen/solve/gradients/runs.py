@@ -14,7 +14,7 @@ from kanegen.errors import SolveError, brief, warn_user
 from kanegen.program.catalogue import SWITCH_CHANGES
 from kanegen.run_options import RunOptions
 from kanegen.solve.consistent import RunStart
-from kanegen.solve.gradients.accuracy import allowed_error, error_of_random_directions
+from kanegen.solve.gradients.accuracy import allowed_error, error_of_gradient
 from kanegen.solve.gradients.adjoint import ObjectiveCode, gradient_by_name, pull_back
 from kanegen.solve.gradients.code import VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, read_directions
@@ -130,15 +130,17 @@ class GradientRun:
         """
         tape = tape_of(self.code, dense_of(solution), solution, self.rtol)
         require_fixed_jumps(self.code, tape, self.directions)
-        error = error_of_random_directions(self.code, tape)
+        is_terminal, reasons = solution.status is Outcome.TERMINAL_EVENT, list[Any]()
+        missing = NONDIFFERENTIABLE[self.nondifferentiable]
+        collect = refuse if missing is refuse else reasons.append
+        pulled = pull_back(ObjectiveCode(self.code, self.objective), tape, is_terminal, collect)
+        error = error_of_gradient(self.code, tape, pulled)
         if not (accepted or error <= self.allowed):
             return None, error
-        is_terminal = solution.status is Outcome.TERMINAL_EVENT
-        value, *parts = pull_back(
-            ObjectiveCode(self.code, self.objective), tape, is_terminal, NONDIFFERENTIABLE[self.nondifferentiable]
-        )
+        for reason in reasons:
+            missing(reason)
         start = changes_of_start(self.code, self.start, self.held, self.directions, tape.parts[0].modes)
-        return (value, gradient_by_name(self.directions, start, *parts)), error
+        return (pulled.value, gradient_by_name(self.directions, start, pulled)), error
 
 
 def gradient_run(

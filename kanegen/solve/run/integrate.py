@@ -23,7 +23,6 @@ from kanegen.solve.contacts import start_modes
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.feedback.closed_loop import other_inputs
 from kanegen.solve.gradients.accuracy import (
-    allowed_error,
     is_stalled,
     warn_of_error,
     with_shorter_steps,
@@ -102,7 +101,7 @@ def _differentiated(
     derivatives: SensitivityRun | GradientRun,
 ) -> tuple[RunFields, Solution, Any]:
     """Integrate with steps that are short enough for derivatives, and compute these."""
-    errors, allowed = list[float](), allowed_error(options)
+    errors, allowed = list[float](), derivatives.allowed
     while True:
         fields, solution = _integrated(problem, start, t1, options, events, derivatives.stops)
         result, error = derivatives.result(solution)

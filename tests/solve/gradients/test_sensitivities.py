@@ -17,9 +17,13 @@ from sensitivity_models import F, a, c, differences, k, line, m, v, x
 from systems import initial, model_of, solver_for
 
 import kanegen as kg
-from kanegen.codegen.adjoints import ADJOINT_FILE, adjoint_sources
-from kanegen.codegen.lanes import DIRECTIONS_FILE, VARIATIONS_FILE, variation_sources
+from kanegen.codegen.gradients import adjoint_sources, variation_sources
+from kanegen.codegen.kernel import emit_sources
 from kanegen.codegen.methods.table import ADAPTIVE, FIXED_STEP, IMPLICIT
+from kanegen.program.assemble import assemble
+from kanegen.program.catalogue import ADJOINT, RATES, VARIATION, OfExpressions
+from kanegen.program.options import BuildOptions, Scope
+from kanegen.program.passes import schedule
 
 EXPLICIT = [name for name in (*ADAPTIVE, *FIXED_STEP) if name not in IMPLICIT]
 TIGHT: dict[str, Any] = {"rtol": 1e-12, "atol": 1e-13}
@@ -359,12 +363,29 @@ def test_symbols_that_are_inputs_of_laws_have_no_value_to_vary() -> None:
 
 @pytest.mark.parametrize("name", ["rolling_disk", "muscle_arm"])
 def test_the_code_compiles_without_warnings(name: str, tmp_path: Path) -> None:
-    part = solver_for(name).extension.more(("variation",))
-    files = variation_sources(part.sources, "variation", "verner9") | adjoint_sources("dop853")
+    extension = solver_for(name).extension
+    rates, adjoint = (OfExpressions.of(kind, False, (), "") for kind in (RATES, ADJOINT))
+    compile_all(variation_sources(extension.more((VARIATION,)).sources, VARIATION, "verner9"), tmp_path)
+    compile_all(adjoint_sources(extension.more((rates, adjoint)).sources, adjoint, "dop853"), tmp_path)
+
+
+def test_the_code_of_long_functions_is_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "LONGEST", 40)
+    monkeypatch.setattr(schedule, "PART", 20)
+    equations = kg.derive(model_of("rolling_disk"))
+    program, _ = assemble(equations, BuildOptions("reduced", (VARIATION,), Scope.VARIATIONS))
+    sources = emit_sources(program, digest="0" * 64, options_text="")
+    files = variation_sources(sources, VARIATION, "dopri5")
+    assert files["directions.c"].count("static __attribute__((noinline)) void") > 2
+    compile_all(files, tmp_path)
+
+
+def compile_all(files: dict[str, str], folder: Path) -> None:
+    """Compile all C files with warnings as errors."""
     headers = {file: text for file, text in files.items() if file.endswith(".h")}
-    for file in (VARIATIONS_FILE, DIRECTIONS_FILE, ADJOINT_FILE):
-        flags = ("-c", "-O1", "-DKG_FUSED", "-march=native", "-Wshadow", "-Wno-psabi", "-Wno-pedantic")
-        compile_source(C_COMPILER, files[file], tmp_path / file.removesuffix(".c"), *flags, headers=headers)
+    flags = ("-c", "-O1", "-DKG_FUSED", "-march=native", "-Wshadow", "-Wno-psabi", "-Wno-pedantic")
+    for file in files.keys() - headers:
+        compile_source(C_COMPILER, files[file], folder / file.removesuffix(".c"), *flags, headers=headers)
 
 
 @pytest.mark.parametrize("form", ["auto", "nonminimal"])
