@@ -339,7 +339,9 @@ class VariationPlan(NamedTuple):
     ``load_changes`` (..., n_r + n_rows, k), with ``load_step`` and ``load_row`` rows from step to step and from stage
     to stage. ``p``: parameters and gains, ``p_changes`` (n_p, k). ``changes`` (m + 1, n, k): of the states; the
     first are given. ``sizes`` and ``errors`` (n, k): become the largest changes at the ends of steps, and the largest
-    local errors of the changes, 0 for methods without estimates. ``dense`` (m, rows, n, k) or None. k is a multiple of
+    local errors of the changes, 0 for methods without estimates. ``dense`` (m, rows, n, k) or None. ``times``
+    (n_t,) or None: where the changes are wanted, in the order of the steps; those of step i have the places from
+    ``first_times[i]`` to before ``first_times[i + 1]``; ``at_times`` (n_t, n, k): the changes there. k is a multiple of
     the lanes.
     """
 
@@ -358,6 +360,9 @@ class VariationPlan(NamedTuple):
     sizes: Array
     errors: Array
     dense: Array | None
+    times: Array | None
+    first_times: NDArray[np.int32] | None
+    at_times: Array | None
 
 
 class VariationFunction(Protocol):

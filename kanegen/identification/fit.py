@@ -13,7 +13,7 @@ from kanegen.errors import SolveError, brief, warn_user
 from kanegen.identification.data import Experiment, experiments_of, read_record
 from kanegen.identification.identifiability import Identifiability, covariance_of, identifiability
 from kanegen.identification.losses import Loss, of_data_only, read_loss
-from kanegen.identification.residuals import Estimation, Evaluations, Motion
+from kanegen.identification.residuals import Converged, Estimation, Evaluations, Motion, triangular
 from kanegen.identification.result import Fit, IdentificationError, fitted_motions
 from kanegen.identification.segments import in_parts
 from kanegen.identification.unknowns import array, read_starts, read_unknowns
@@ -28,6 +28,8 @@ _ENDS: Final = {
     4: "neither the cost nor the unknowns change any more",
 }
 """Why `scipy.optimize.least_squares` ends, by its status."""
+
+_NO_CHANGE: Final = 2
 
 _QUICK_TOLERANCE: Final = 1e-8
 _QUICK_EVALUATIONS: Final = 100
@@ -199,24 +201,29 @@ def _estimation(
 
 def _minimum(estimation: Estimation, how: _Optimizer) -> tuple[Array, Any, Evaluations]:
     """The values (n_x,) of least cost, the result of SciPy, and the functions that were evaluated."""
-    from scipy.optimize import least_squares
+    from scipy.optimize import OptimizeResult, least_squares
 
-    functions, unknowns = Evaluations.of(estimation), estimation.unknowns
+    functions, unknowns = Evaluations.of(estimation, how.tolerance, not how.robust), estimation.unknowns
     functions.start()
     scales, bounds = functions.scales, [array(unknowns, name) for name in ("low", "high")]
-    result = least_squares(
-        functions.residuals,
-        array(unknowns, "value") / scales,
-        functions.jacobian,
-        bounds=[bound / scales for bound in bounds],
-        x_scale="jac",
-        loss=of_data_only(how.loss, estimation.n_data) if how.robust else "linear",
-        f_scale=how.loss_scale,
-        ftol=how.tolerance,
-        xtol=how.tolerance,
-        gtol=how.tolerance,
-        max_nfev=how.max_evaluations,
-    )
+    low, high = (bound / scales for bound in bounds)
+    try:
+        result = least_squares(
+            functions.residuals,
+            array(unknowns, "value") / scales,
+            functions.jacobian,
+            bounds=[low, high],
+            x_scale="jac",
+            loss=of_data_only(how.loss, estimation.n_data) if how.robust else "linear",
+            f_scale=how.loss_scale,
+            ftol=how.tolerance,
+            xtol=how.tolerance,
+            gtol=how.tolerance,
+            max_nfev=how.max_evaluations,
+        )
+    except Converged as end:
+        active = np.isclose(end.x, low, how.tolerance) | np.isclose(end.x, high, how.tolerance)
+        result = OptimizeResult(x=end.x, cost=end.cost, status=_NO_CHANGE, active_mask=active.astype(int))
     return np.clip(result.x * scales, *bounds), result, functions
 
 
@@ -226,16 +233,19 @@ def _fitted(parts: Estimation, whole: Estimation, how: _Optimizer, several: bool
     motions, n = functions.motions(x), len(whole.unknowns)
     residuals, jacobian = parts.of_data(motions)
     rows = np.concatenate([jacobian, parts.restraints(x, motions)[1]])
+    factor = triangular(rows)
     names, scales = [each.label for each in parts.unknowns], np.where(x == 0.0, functions.scales, np.abs(x))
     freedom, absolute = residuals.size - n, whole.records[0].weighting.absolute
     variance = 1.0 if absolute else float(residuals @ residuals) / max(freedom, 1)
-    matrix = _covariance(identifiability(names, rows, scales), rows, residuals, how) * (1.0 if how.robust else variance)
+    matrix = _covariance(identifiability(names, factor, scales), rows if how.robust else factor, residuals, how) * (
+        1.0 if how.robust else variance
+    )
     at_bounds = tuple(name for name, active in zip(names, result.active_mask.tolist(), strict=True) if active)
     return Fit(
         names=tuple(names[:n]),
         values=x[:n],
         covariance=matrix[:n, :n],
-        identifiability=identifiability(names[:n], _condensed(rows, n), scales[:n]),
+        identifiability=identifiability(names[:n], _condensed(factor, n), scales[:n]),
         motions=fitted_motions(parts, motions, variance, len(parts.records) // len(whole.records)),
         solver=_solver_with(parts, x, motions[0]),
         cost=float(result.cost),

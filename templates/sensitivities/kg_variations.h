@@ -39,6 +39,9 @@ typedef struct {
   double *sizes;                 /* (n, n_directions): the largest changes at the ends of steps */
   double *errors;                /* (n, n_directions): the largest local errors of the changes, 0 without estimates */
   double *dense;                 /* (n_steps, KG_DENSE_ROWS, n, n_directions): dense output of the changes, or NULL */
+  const double *times;           /* n_times: where the changes are wanted, in the order of the steps, or NULL */
+  const int *first_times;        /* n_steps + 1: those of a step are from its own first one to before that of the next */
+  double *at_times;              /* (n_times, n, n_directions): the changes there */
   ptrdiff_t n_steps, n_directions;
   ptrdiff_t load_step, load_row; /* rows of `loads` and `load_changes` from step to step, and from stage to stage */
   ptrdiff_t failed;              /* the step at which the run failed */
@@ -257,9 +260,18 @@ KG_INLINE void kg_add_fresh(int n, kg_lanes factor, const kg_lanes *fresh, const
 
 #include "kg_dense.h"
 
-/* Keeps dense output of the changes in the step of size h. */
-static void kg_directions_keep(kg_directions *g, kg_lanes t, kg_lanes h) {
-  const kg_variations *v = g->run;
+/* Copies rows of changes, one for each component, to the columns of all groups. */
+static void kg_directions_copy(const kg_directions *g, const kg_lanes *values, double *to) {
+  for (int group = 0; group < g->groups; ++group) {
+    for (ptrdiff_t i = 0; i < KG_N; ++i) {
+      (void)memcpy(to + i * g->run->n_directions + kg_directions_first(g, group), values + KG_VECTORS(group) + i,
+                   sizeof *values);
+    }
+  }
+}
+
+/* Computes the dense output of the step of size h. */
+static void kg_directions_interpolate(kg_directions *g, kg_lanes t, kg_lanes h) {
   const int n = g->ode.n;
   kg_lanes *end = g->k + KG_STAGES * n;
 #if !KG_ESTIMATES_END
@@ -273,14 +285,24 @@ static void kg_directions_keep(kg_directions *g, kg_lanes t, kg_lanes h) {
   KG_FILL_DENSE(n, h, g->k, g->dense);
 #endif
   (void)t;
-  for (ptrdiff_t row = 0; row < KG_DENSE_ROWS; ++row) {
-    double *kept = v->dense + (g->step * KG_DENSE_ROWS + row) * KG_N * v->n_directions;
-    for (int group = 0; group < g->groups; ++group) {
-      const kg_lanes *values = g->dense + row * n + KG_VECTORS(group);
-      for (ptrdiff_t i = 0; i < KG_N; ++i) {
-        (void)memcpy(kept + i * v->n_directions + kg_directions_first(g, group), values + i, sizeof *values);
-      }
-    }
+}
+
+/* Keeps the dense output of a step from t of size h, and the changes at times inside it, if they are wanted. */
+static void kg_directions_inside(kg_directions *g, kg_lanes t, kg_lanes h) {
+  const kg_variations *v = g->run;
+  const int first = v->times != NULL ? v->first_times[g->step] : 0;
+  const int end = v->times != NULL ? v->first_times[g->step + 1] : 0;
+  const ptrdiff_t size = KG_N * v->n_directions;
+  if (v->dense == NULL && first == end) {
+    return;
+  }
+  kg_directions_interpolate(g, t, h);
+  for (ptrdiff_t row = 0; row < KG_DENSE_ROWS && v->dense != NULL; ++row) {
+    kg_directions_copy(g, g->dense + row * g->ode.n, v->dense + (g->step * KG_DENSE_ROWS + row) * size);
+  }
+  for (ptrdiff_t k = first; k < end; ++k) {
+    kg_dense_evaluate(KG_DENSE_ROWS, g->ode.n, g->dense, t, h, KG_SPREAD(v->times[k]), g->scratch);
+    kg_directions_copy(g, g->scratch, v->at_times + k * size);
   }
 }
 
@@ -358,9 +380,7 @@ static void kg_directions_step(kg_directions *g) {
 #endif
     kg_directions_note(g, group);
   }
-  if (v->dense != NULL) {
-    kg_directions_keep(g, t, h);
-  }
+  kg_directions_inside(g, t, h);
 }
 
 KG_EXPORT int kg_variations_lanes(void) { return KG_LANES; }

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kanegen.arrays import Array
 from kanegen.backends.points import Point
@@ -39,14 +40,22 @@ _CLEARANCE = 8.0 * float(np.finfo(float).eps)
 """Distance from the ends of a step inside which inputs are evaluated, relative to the time (kg_instants.h)."""
 
 
+class Inside(NamedTuple):
+    """Times (n_t,) inside the m steps of a part: those of step i from ``first[i]`` to before ``first[i + 1]``."""
+
+    times: Array
+    first: NDArray[np.int32]
+
+
 class Forward(NamedTuple):
     """Changes of the states of a part: ``states`` (m + 1, n_y, k), the largest of them and the largest local ``errors``
-    (n_y, k), and the dense output (m, rows, n_y, k) or None."""
+    (n_y, k), the dense output (m, rows, n_y, k) or None, and the changes ``inside`` steps (n_t, n_y, k) or None."""
 
     states: Array
     sizes: Array
     errors: Array
     dense: Array | None
+    inside: Array | None
 
 
 class VariationCode:
@@ -240,26 +249,31 @@ class VariationCode:
         times = part.t[:, None] + nodes * part.h[:, None]
         return np.ascontiguousarray(np.clip(times, low[:, None], high[:, None]))
 
-    def forward(self, part: Part, start: Array, dr: Array, dp: Array, dense: bool) -> Forward:
+    def forward(
+        self, part: Part, start: Array, dr: Array, dp: Array, dense: bool = False, inside: Inside | None = None
+    ) -> Forward:
         """The changes at the starts of steps and at their end.
 
         ``start`` (n_y, k): those at the start; ``dr`` (n_r, k), ``dp`` (n_p, k): of constant inputs and parameters.
-        ``dense``: (m, rows, n_y, k) or None.
+        ``dense``: whether to keep the dense output. ``inside``: further times at which changes are wanted.
         """
         k, m = start.shape[1], len(part.t)
         width = -(-k // self.lanes) * self.lanes
-        changes = np.zeros((m + 1, self.n_y, width))
+        changes = np.empty((m + 1, self.n_y, width))
+        changes[0] = 0.0
         changes[0, :, :k] = start
         loads, step, row = self.loads(part)
         of_loads = np.zeros((len(loads), self.n_loads, width))
         of_loads[:, : len(dr), :k] = dr
         rows = self._tableau.dense_rows
-        kept = np.zeros((m, rows, self.n_y, width)) if dense else None
+        kept = np.empty((m, rows, self.n_y, width)) if dense else None
+        between = None if inside is None else np.empty((len(inside.times), self.n_y, width))
         sizes, errors, padded = np.abs(changes[0]), np.zeros((self.n_y, width)), np.zeros((len(dp), width))
         padded[:, :k] = dp
         plan = VariationPlan(
             part.t, part.h, part.y, part.edges, part.fresh, loads, of_loads, step, row,
             np.append(self.given, part.modes), padded, changes, sizes, errors, kept,
+            None if inside is None else inside.times, None if inside is None else inside.first, between,
         )  # fmt: skip
         status, failed = self._variation.run(plan)
         if status < 0:
@@ -269,7 +283,8 @@ class VariationCode:
             )
         if self.method in FIXED_STEP:
             errors[:] = 0.0  # the user has chosen the steps
-        return Forward(changes[:, :, :k], sizes[:, :k], errors[:, :k], None if kept is None else kept[..., :k])
+        kept, between = (None if x is None else x[..., :k] for x in (kept, between))
+        return Forward(changes[:, :, :k], sizes[:, :k], errors[:, :k], kept, between)
 
 
 def require_differentiable(problem: Problem, method: str) -> None:

@@ -15,7 +15,7 @@ from kanegen.codes import Mode
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ATTRIBUTES, REACTION
 from kanegen.solve.gradients.accuracy import largest_error
-from kanegen.solve.gradients.code import Forward, VariationCode
+from kanegen.solve.gradients.code import Forward, Inside, VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
 from kanegen.solve.gradients.events import accumulating, closing_time, instant_derivative
 from kanegen.solve.gradients.tape import Part, Tape
@@ -46,26 +46,64 @@ class Propagated:
 
 
 def propagate(
-    code: VariationCode, tape: Tape, directions: Sequence[Direction], start: Array, dense: bool = False
+    code: VariationCode,
+    tape: Tape,
+    directions: Sequence[Direction],
+    start: Array,
+    dense: bool = False,
+    times: Array | None = None,
 ) -> Propagated:
-    """The changes of a motion from those of its start, (n_y, k), up to where they do not exist."""
+    """The changes of a motion from those of its start, (n_y, k), up to where they do not exist.
+
+    ``times``: those inside steps at which changes are wanted besides, in order.
+    """
     d = code.functions.description
     dr = unit_columns(directions, Kind.INPUT, len(d.inputs))
     dp = unit_columns(directions, Kind.PARAMETER, len(d.parameters))
-    parts, times, impacts = list[Forward](), list[Array](), Impacts(code)
+    parts, of_events, impacts = list[Forward](), list[Array](), Impacts(code)
+    inside = [None] * len(tape.parts) if times is None else _inside(tape, times)
     for k, part in enumerate(tape.parts):
-        parts.append(code.forward(part, start, dr, dp, dense))
+        parts.append(code.forward(part, start, dr, dp, dense, inside[k]))
         if k == len(tape.events):
             break
         before, sides = np.concatenate([parts[-1].states[-1], dr, dp]), (part, tape.parts[k + 1])
         try:
             derivative = instant_derivative(code, tape.events[k], *sides)
         except SolveError as error:
-            return Propagated(tuple(parts), tuple(times), impacts.rest_times(tape.events[k], sides, before), error)
+            return Propagated(tuple(parts), tuple(of_events), impacts.rest_times(tape.events[k], sides, before), error)
         impacts.note(tape.events[k], part, derivative.times @ before)
-        times += [of_event @ before for of_event in derivative.event_times]
+        of_events += [of_event @ before for of_event in derivative.event_times]
         start = derivative.states @ before
-    return Propagated(tuple(parts), tuple(times), ())
+    return Propagated(tuple(parts), tuple(of_events), ())
+
+
+def _inside(tape: Tape, times: Array) -> list[Inside]:
+    """For each part those of the ``times``, in order, that are inside its steps.
+
+    A time at the end of a step belongs to the next one, and one at a jump that ends the motion to no step.
+    """
+    starts, last = np.concatenate([part.t for part in tape.parts]), tape.parts[-1]
+    n, sign = starts.size, -1.0 if any(part.direction < 0.0 for part in tape.parts) else 1.0
+    if not last.t.size:
+        starts = np.append(starts, last.t_end)
+    steps = np.maximum(np.searchsorted(sign * starts, sign * times, side="right") - 1, 0)
+    first = np.searchsorted(steps, np.arange(n + 1)).astype(np.int32)
+    ends = np.cumsum([len(part.t) for part in tape.parts])
+    places = [first[end - len(part.t) : end + 1] for end, part in zip(ends, tape.parts, strict=True)]
+    return [Inside(np.ascontiguousarray(times[p[0] : p[-1]]), p - p[0]) for p in places]
+
+
+def changes_at(tape: Tape, changes: Propagated, times: Array) -> Array:
+    """The changes (n_t, n_y, k) at times in order, which were given to `propagate`; NaN where they do not exist."""
+    found = [part.inside for part in changes.parts if part.inside is not None]
+    known = np.concatenate(found) if len(found) > 1 else found[0]
+    if len(known) == len(times):
+        return known
+    result = np.full((len(times), *known.shape[1:]), np.nan)
+    result[: len(known)] = known
+    if len(changes.parts) == len(tape.parts):
+        result[len(known) :] = changes.parts[-1].states[-1]  # after a jump that ends the motion
+    return result
 
 
 class Impacts:
@@ -114,8 +152,8 @@ class _Source:
     directions: tuple[Direction, ...]
     start: Array
 
-    def propagated(self, dense: bool) -> Propagated:
-        return propagate(self.code, self.tape, self.directions, self.start, dense)
+    def propagated(self, dense: bool = False, times: Array | None = None) -> Propagated:
+        return propagate(self.code, self.tape, self.directions, self.start, dense, times)
 
     def dense(self) -> Dense:
         """Dense output of the derivatives, whose steps are taken again."""
@@ -131,7 +169,7 @@ def at_stored_states(tape: Tape, rows: Sequence[Array]) -> Array:
     for k, of_part in enumerate(rows):
         stays = k < len(tape.events) and not any(event.jumps for event in tape.events[k])
         kept.append(of_part[:-1] if stays else of_part)
-    return np.concatenate(kept)
+    return np.concatenate(kept) if len(kept) > 1 else kept[0]
 
 
 def with_missing(tape: Tape, changes: Propagated) -> Propagated:
@@ -142,7 +180,7 @@ def with_missing(tape: Tape, changes: Propagated) -> Propagated:
     def nothing(part: Part) -> Forward:
         shape = first.states.shape[1:]
         dense = None if first.dense is None else np.full((len(part.t), first.dense.shape[1], *shape), np.nan)
-        return Forward(np.full((len(part.y), *shape), np.nan), np.zeros(shape), np.zeros(shape), dense)
+        return Forward(np.full((len(part.y), *shape), np.nan), np.zeros(shape), np.zeros(shape), dense, None)
 
     times = [np.full(first.states.shape[2], np.nan)] * (n - len(changes.event_times))
     parts = (*changes.parts, *map(nothing, tape.parts[known:]))
@@ -207,17 +245,18 @@ class Sensitivities:
         self._states = np.hstack((solution.q, solution.u, solution.s))
         times = at_stored_states(tape, [np.append(part.t, part.t_end) for part in tape.parts])
         at_steps = np.array_equal(times, self.t)
-        changes = self._source.propagated(dense=not at_steps)
+        changes = self._source.propagated(times=None if at_steps else self.t)
         self.event_times: Array = np.array(changes.event_times).reshape(-1, len(self.names))
         self.rest_times: Array = np.array(changes.rest_times).reshape(-1, len(self.names))
         self.error = largest_error(tape, changes.parts, sizes_of(code, directions, tape))
         self.valid_until = tape.parts[len(changes.parts) - 1].t_end
         self.reason = None if changes.missing is None else str(changes.missing)
-        changes = with_missing(tape, changes)
-        if not at_steps:
-            self._dense = dense_changes(tape, changes)
-        of_steps = [part.states for part in changes.parts]
-        self.matrix: Array = at_stored_states(tape, of_steps) if at_steps else self(self.t)
+        self.matrix: Array
+        if at_steps:
+            changes = with_missing(tape, changes)
+            self.matrix = at_stored_states(tape, [part.states for part in changes.parts])
+        else:
+            self.matrix = changes_at(tape, changes, self.t)
 
     def __repr__(self) -> str:
         return f"<Sensitivities of {', '.join(self.variables)} with respect to {', '.join(self.names)}>"
