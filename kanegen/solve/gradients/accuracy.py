@@ -48,6 +48,12 @@ _IRRELEVANT: Final = 1e-6
 _ROUNDING: Final = 1e-14
 """Local errors below this fraction of the largest change are rounding, which shorter steps do not reduce."""
 
+_ROUNDING_OF_SUMS: Final = 1e-13
+"""The same for gradients, whose terms are sums over the stages of a step."""
+
+_AIM: Final = 0.25
+"""Fraction of the allowed error at which the next run aims: an error just above it then falls by more than `_HELPED`."""
+
 _SAFETY: Final = 0.8
 """Fraction of the largest step that the error allows."""
 
@@ -76,7 +82,7 @@ def error_of_gradient(code: VariationCode, tape: Tape, pulled: Pulled) -> float:
     sizes = np.concatenate([values, parameters])
     changes, errors = pulled.sizes * sizes, pulled.errors * sizes
     scale = changes + _IRRELEVANT * abs(pulled.value) + _NOISE * changes.max(initial=0.0)
-    errors = np.maximum(errors - _ROUNDING * changes.max(initial=0.0), 0.0)
+    errors = np.maximum(errors - _ROUNDING_OF_SUMS * changes.max(initial=0.0), 0.0)
     relative = np.divide(errors, scale, out=np.zeros_like(errors), where=scale > 0.0)
     return 0.0 if code.method in FIXED_STEP else float(relative.max(initial=0.0))
 
@@ -120,7 +126,7 @@ def with_shorter_steps(options: RunOptions, longest: float, errors: Sequence[flo
     shorter already, and smaller tolerances shorten them.
     """
     error, order = errors[-1], METHODS[options["method"]].coefficients.order
-    ratio = allowed / error if np.isfinite(error) else _LEAST**order
+    ratio = _AIM * allowed / error if np.isfinite(error) else _LEAST**order
     if len(errors) < 2 or not error > _HELPED * errors[-2]:
         change: dict[str, Any] = {"max_step": longest * max(_LEAST, _SAFETY * ratio ** (1.0 / order))}
     else:
