@@ -52,7 +52,7 @@ _ROUNDING_OF_SUMS: Final = 1e-13
 """The same for gradients, whose terms are sums over the stages of a step."""
 
 _AIM: Final = 0.25
-"""Fraction of the allowed error at which the next run aims: an error just above it then falls by more than `_HELPED`."""
+"""Fraction of the allowed error at which the next run aims: an error just above it falls by more than `_HELPED`."""
 
 _SAFETY: Final = 0.8
 """Fraction of the largest step that the error allows."""
