@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kanegen.control.motion import OptimalControlError as OptimalControlError
     from kanegen.control.motion import OptimalMotion as OptimalMotion
     from kanegen.control.problem import OptimalControl as OptimalControl
+    from kanegen.control.tracking import TrackingFeedback as TrackingFeedback
     from kanegen.derivation import Equations as Equations
     from kanegen.derivation import derive as derive
     from kanegen.emission.casadi import emit_casadi as emit_casadi
@@ -91,6 +92,7 @@ _NAMES: Final = {
         "OptimalMotion",
     ),
     "kanegen.control.problem": ("OptimalControl",),
+    "kanegen.control.tracking": ("TrackingFeedback",),
     "kanegen.derivation": (
         "Equations",
         "derive",

@@ -7,3 +7,4 @@ from kanegen.control.costs import Integral as Integral
 from kanegen.control.motion import OptimalControlError as OptimalControlError
 from kanegen.control.motion import OptimalMotion as OptimalMotion
 from kanegen.control.problem import OptimalControl as OptimalControl
+from kanegen.control.tracking import TrackingFeedback as TrackingFeedback

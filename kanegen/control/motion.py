@@ -12,11 +12,11 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.control.replay import interval_errors, span_error
+from kanegen.control.tracking import TrackingFeedback, tracking_feedback
 from kanegen.control.trajectory import Trajectory
 from kanegen.errors import SolveError
-from kanegen.results import Statistics
 from kanegen.solve import Outcome, Solution, Solver
-from kanegen.solve.solution import Acting, Dense, Events, MotionInputs, RunRecord
+from kanegen.solve.solution import Acting, Dense, Events, MotionInputs, RunRecord, Statistics
 from kanegen.solve.solution.quantities import SolverReference
 from kanegen.solve.values import shown_values
 
@@ -127,7 +127,7 @@ class OptimalMotion:
                 dense=Dense(motion.mesh[:-1], h, motion.dense[:, :, : motion.layout.statement.n_state]),
                 events=Events(()), contacts=None, control=None, sensitivities=None,
                 run=RunRecord.of(self.solver, (), span),
-                all_inputs=MotionInputs(lambda: Acting(self._inputs_at(motion.t))),
+                all_inputs=MotionInputs(lambda: Acting(self.inputs_at(motion.t))),
                 reference=SolverReference(self.solver),
             )
         )  # fmt: skip
@@ -141,8 +141,40 @@ class OptimalMotion:
 
         return PPoly(self.trajectory.inputs, self.trajectory.mesh)
 
-    def _inputs_at(self, times: Array) -> Array:
-        return np.empty((times.size, 0)) if self._all_inputs is None else np.asarray(self._all_inputs(times))
+    def inputs_at(self, t: Any) -> Array:
+        """All inputs of the model at a time, (n_r,), or at times (m,), (m, n_r)."""
+        return np.empty((*np.shape(t), 0)) if self._all_inputs is None else np.asarray(self._all_inputs(t))
+
+    def state_at(self, t: float) -> Array:
+        """Coordinates, speeds and states at a time, (n_y,)."""
+        n = self.trajectory.layout.statement.n_state
+        return self.trajectory.states_at(np.array([t / self.duration]))[0, :n]
+
+    def to_feedback(
+        self, state_weights: Any = None, input_weights: Any = None, final_weights: Any = None
+    ) -> TrackingFeedback:
+        """Feedback that returns to this motion: the time-varying linear-quadratic regulator about it.
+
+        It minimizes the integral of ``z^T Q z + w^T R w`` and ``z^T Q_f z`` at the end for deviations z of the state
+        and w of the inputs, in the linear model along the motion. Deviations of angles are not taken modulo a turn.
+
+        Parameters
+        ----------
+        state_weights, input_weights, final_weights
+            Q, R and Q_f: a mapping from names or symbols to entries of the diagonal, others by default, or a matrix. By
+            default one over the square of the largest value of each state, and of half the range between the bounds of
+            each input; at the end what it costs to hold the end for ever, or Q times the duration if it cannot be held.
+
+        Raises
+        ------
+        SolveError
+            For weights of wrong shape or sign, and for inputs whose rates are in the equations.
+
+        Examples
+        --------
+        ``solver.integrate((0, 2), q0, u0, r=motion.to_feedback(), sample_time=0.01)``
+        """
+        return tracking_feedback(self, state_weights, input_weights, final_weights)
 
     def __repr__(self) -> str:
         found = shown_values(tuple(self.parameters), list(self.parameters.values())) if self.parameters else ""
