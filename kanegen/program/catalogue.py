@@ -69,6 +69,9 @@ REACTION: Final = "reaction:"
 CHANGE_OF: Final = "change:"
 """The beginning of the names of functions of the changes of quantities and outputs along a direction of (y, r, p)."""
 
+CONTACT_FORCES: Final = "contact_forces"
+"""The name of the multipliers of the contact rows among the quantities along motions, (n_rows,), N."""
+
 CLOSED: Final = ":laws"
 """The end of the names of functions whose inputs with a feedback law have the values of the law."""
 

@@ -67,26 +67,36 @@ class LinearEquations:
         """Solve for X; the ``multipliers`` are part of it."""
         zeros = dict.fromkeys(self.unknowns, self._graph.zero)
         right = [-x for x in substitute(self.residuals, zeros)]
-        return dict(zip(self.unknowns, self._solved(s, self._matrix(self.residuals), right, "X"), strict=True))
+        (values,) = self._solved(s, self._matrix(self.residuals), [right], "X")
+        return dict(zip(self.unknowns, values, strict=True))
 
     def change(self, s: Fragment, held: Mapping[Node, Node], directions: Mapping[Node, Node]) -> dict[Node, Node]:
         """Solve for the change of X, whose values are ``held``, along ``directions`` of the arguments."""
         along = Tangent(self._graph, directions)
         right = [-x for x in substitute([along(x) for x in self.exact], held)]
         matrix = substitute(self._matrix_of_exact, held)
-        return dict(zip(self.unknowns, self._solved(s, matrix, right, "change of X"), strict=True))
+        (changes,) = self._solved(s, matrix, [right], "change of X")
+        return dict(zip(self.unknowns, changes, strict=True))
 
     def pulled(self, s: Fragment, held: Mapping[Node, Node], weights: Sequence[Node]) -> list[Node]:
         """Solve for the weights of F that the ``weights`` of X give, so that ``-F`` has the gradient of ``X``."""
+        return self.all_pulled(s, held, [weights])[0]
+
+    def all_pulled(self, s: Fragment, held: Mapping[Node, Node], weights: Sequence[Sequence[Node]]) -> list[list[Node]]:
+        """Solve for the weights of F that several weights of X give, with one factorization."""
         n, matrix = len(self.unknowns), substitute(self._matrix_of_exact, held)
         transposed = [matrix[i * n + j] for j in range(n) for i in range(n)]
         return self._solved(s, transposed, weights, "weights of F")
 
-    def _solved(self, s: Fragment, matrix: Sequence[Node], right: Sequence[Node], name: str) -> list[Node]:
+    def _solved(
+        self, s: Fragment, matrix: Sequence[Node], rights: Sequence[Sequence[Node]], name: str
+    ) -> list[list[Node]]:
+        """Solve for one vector for each right side."""
         names = {"a": f"matrix of {name}".replace(" ", "_"), "b": name.replace(" ", "_")}
-        title = f"matrix and right side of {name}"
-        n = len(self.unknowns)
-        return s.call("lu_solve_many", n, 1, title=title, names=names, a=list(matrix), b=list(right))["b"]
+        n, m = len(self.unknowns), len(rights)
+        b = [right[i] for i in range(n) for right in rights]
+        solved = s.call("lu_solve_many", n, m, title=f"matrix and right side of {name}", names=names, a=matrix, b=b)
+        return [solved["b"][k::m] for k in range(m)]
 
     @cached_property
     def _matrix_of_exact(self) -> list[Node]:

@@ -36,6 +36,7 @@ from kanegen.program.catalogue import (
     CHANGE_OF,
     CLOSED,
     CONTACT_CHANGES,
+    CONTACT_FORCES,
     EVENT_CHANGES,
     JUMP_CHANGES,
     NUMBERS,
@@ -258,31 +259,33 @@ class _Variations:
     def change_of(self, name: str) -> Fragment:
         """Differentiate a quantity of the equations, an output or a reaction. Raises `BuildError`."""
         e, s = self.f.equations, self.f.fragment()
+        if name == CONTACT_FORCES and self.system.multipliers:
+            return self._solved_along(s, self.system.multipliers, (len(self.system.multipliers),))
         if name == MULTIPLIERS and self.f.n_c:
-            multipliers = self._motion_alone.unknowns[self.f.n_u :]
+            multipliers = self._solvable_motion.unknowns[self.f.n_u : self.f.n_u + self.f.n_c]
             return self._solved_along(s, multipliers, (len(multipliers),))
         members = e.reactions if name.startswith(REACTION) else e.outputs
         quantity = members.get(name.removeprefix(REACTION)) or getattr(e, name, None)
         if quantity is None:
             raise BuildError(f"there are no derivatives of {name} along motions")
         nodes = quantity.nodes
-        self._require_no_contact_forces(nodes, name)
-        forces = any(x.op == "input" and x.payload[0] == MULTIPLIERS for x in reachable(nodes))
-        if forces or (contain_accelerations(nodes) and not self.is_straight):
+        if self._need_solution(nodes):
             return self._solved_along(s, nodes, quantity.shape)
         if contain_accelerations(nodes):
             nodes = substitute(nodes, dict(zip(self.system.udot, self.accelerations(s), strict=True)))
         return self.along(s, nodes, quantity.shape)
 
-    @property
-    def _motion_alone(self) -> LinearEquations:
-        """The equations of the accelerations and multipliers.
+    def _need_solution(self, nodes: Sequence[Node]) -> bool:
+        """Whether values depend on forces of constraints or contacts, or on u' where it is not straight-line code."""
+        found = reachable(nodes)
+        forces = any(x.op == "input" and x.payload[0] == MULTIPLIERS for x in found)
+        forces = forces or not set(self.system.multipliers).isdisjoint(found)
+        return forces or (contain_accelerations(nodes) and not self.is_straight)
 
-        Raises `BuildError` with contacts, whose modes change along motions, and where multipliers are not unique.
-        """
-        if self.system.multipliers:
-            raise BuildError("forces of constraints have no derivatives along motions with contacts")
-        if self.f.any_rank:
+    @property
+    def _solvable_motion(self) -> LinearEquations:
+        """The equations of the accelerations and multipliers. Raises `BuildError` where multipliers are not unique."""
+        if self.f.any_rank and self.f.n_c:
             raise BuildError(
                 f"form={self.f.form!r} accepts redundant constraints, whose forces have no unique derivatives: build "
                 'with form="auto"'
@@ -291,15 +294,10 @@ class _Variations:
 
     def _solved_along(self, s: Fragment, nodes: Sequence[Node], shape: tuple[int, ...]) -> Fragment:
         """Differentiate functions of the accelerations and multipliers along the direction."""
-        motion = self._motion_alone
+        motion = self._solvable_motion
         held = motion.values(s)
         along = Tangent(self.f.graph, {**self._with_time, **motion.change(s, held, self._with_time)})
         return s.output(substitute([along(x) for x in self.bound(nodes)], held), shape)
-
-    def _require_no_contact_forces(self, nodes: Sequence[Node], name: str) -> None:
-        forces = bool(self.system.multipliers) and contain_accelerations(nodes)
-        if forces or not set(self.system.multipliers).isdisjoint(reachable(nodes)):
-            raise BuildError(f"{name} depends on contact forces or accelerations, which have no derivatives here")
 
     # -- straight-line code --------------------------------------------------------------------------------------
 
@@ -346,7 +344,8 @@ class _Variations:
     def terms(self, values: Sequence[Node]) -> Fragment:
         """Compute values, and the rows of their derivatives."""
         s, values = self.f.fragment(), self.bound(values)
-        self._require_no_contact_forces(values, "the objective")
+        if self._need_solution(values):
+            return self._solved_terms(s, values)
         if contain_accelerations(values):
             values = substitute(values, dict(zip(self.system.udot, self.accelerations(s), strict=True)))
         inputs = (*self._arguments, self.system.t)
@@ -412,6 +411,22 @@ class _Variations:
         zeros = dict.fromkeys(self.system.multipliers, graph.zero)
         kept = [zeros.get(x, slope) for x, slope in zip(self._arguments, slopes, strict=True)]
         return substitute(kept, held)
+
+    def _solved_terms(self, s: Fragment, values: Sequence[Node]) -> Fragment:
+        """Compute values of accelerations and multipliers, and the rows of their derivatives."""
+        motion, one = self._solvable_motion, [self.f.graph.one]
+        held = motion.values(s)
+        distinct = list(dict.fromkeys(values))
+        sides = [substitute(gradient([value], one, motion.unknowns), held) for value in distinct]
+        pulled = motion.all_pulled(s, held, sides)
+        inputs = (*self._arguments, self.system.t)
+        rows = {
+            value: gradient([value, *motion.exact], [*one, *(-x for x in weights)], inputs)
+            for value, weights in zip(distinct, pulled, strict=True)
+        }
+        zeros = dict.fromkeys(self.system.multipliers, self.f.graph.zero)
+        slopes = [zeros.get(x, slope) for value in values for x, slope in zip(inputs, rows[value], strict=True)]
+        return s.output(substitute([*values, *slopes], held))
 
     def _contact_changes(self, s: Fragment) -> Fragment:
         """Values that the modes of the contacts depend on, and their changes."""

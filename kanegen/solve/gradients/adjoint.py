@@ -18,7 +18,7 @@ from kanegen.backends.protocol import AdjointPlan
 from kanegen.codes import status_message
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ADJOINT, RATES, TERMS, OfExpressions
-from kanegen.solve.gradients.code import VariationCode
+from kanegen.solve.gradients.code import VariationCode, require_same
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
 from kanegen.solve.gradients.events import InstantDerivative, Missing, instant_derivative, refuse
 from kanegen.solve.gradients.objective import Objective
@@ -26,6 +26,9 @@ from kanegen.solve.gradients.tape import Part, Tape
 
 _SAME_TIME: Final = 1e-12
 """Times that differ by a smaller fraction of the span are the same."""
+
+_NAME: Final = "the objective"
+"""What has no unique derivatives, in messages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +50,28 @@ class ObjectiveCode:
         self.names = rates, adjoint
         self.terms_name = OfExpressions.of(TERMS, closed, objective.expressions, of_terms)
 
-    def terms(self, t: float, y: Array) -> Terms:
-        """The expressions at a state."""
+    def terms(self, t: float, y: Array, modes: Array) -> Terms:
+        """The expressions at a state in modes of the contacts. Raises `SolveError` for forces that are not unique."""
         code, d = self.code, self.code.functions.description
-        values = code.value(self.terms_name, code.at(t, y))
+        values, softer = code.value(self.terms_name, code.at(t, y), modes=modes), code.modes.softer(modes)
+        if softer is not None:
+            require_same(_NAME, t, values, code.value(self.terms_name, code.at(t, y), modes=softer))
         k, n_y, n_r = len(self.objective.expressions), code.n_y, len(d.inputs)
         slopes = values[k:].reshape(k, -1)
         without_forces = np.delete(slopes, np.s_[n_y + n_r : n_y + code.n_loads], axis=1)
         return Terms(values[:k], without_forces)
+
+    def require_unique(self, t: float, y: Array, modes: Array) -> None:
+        """Raise `SolveError` if the running cost depends on forces of contacts that are not unique at a state."""
+        softer = None if self.objective.running is None else self.code.modes.softer(modes)
+        if softer is None:
+            return
+        code, weights = self.code, np.zeros(self.code.n_y + self.code.n_loads + 1)
+        weights[code.n_y] = 1.0  # of the running cost, behind those of y'
+        values, others = (
+            code.value(self.names[1], code.at(t, y), self.names, weights, modes=given) for given in (modes, softer)
+        )
+        require_same(_NAME, t, values, others)
 
     def running(self, t: float, y: Array, modes: Array) -> float:
         """The running cost at a state in modes of the contacts, per second."""
@@ -86,7 +103,7 @@ def pull_back(functions: ObjectiveCode, tape: Tape, is_terminal: bool, missing: 
     """
     code, objective = functions.code, functions.objective
     d, (t_end, y_end) = code.functions.description, tape.parts[-1].end
-    at_end = functions.terms(t_end, y_end)
+    at_end = functions.terms(t_end, y_end, tape.parts[-1].modes)
     n_y, n_r = code.n_y, len(d.inputs)
     own = at_end.slopes[0]
     weights, of_r, of_p = (x.copy() for x in np.split(own[:-1], [n_y, n_y + n_r]))
@@ -107,11 +124,13 @@ def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Seque
     """Pull through the steps of a part, and add its samples, whose numbers are given by the state of the part."""
     code, d = functions.code, functions.code.functions.description
     n_r, added = len(d.inputs), None
+    if part.t.size:
+        functions.require_unique(float(part.t[0]), part.y[0], part.modes)
     if samples:
         states, times = part.y, np.append(part.t, part.t_end)
         added = np.zeros((len(states), code.n_y))
         for place, numbers in samples.items():
-            terms = functions.terms(float(times[place]), states[place])
+            terms = functions.terms(float(times[place]), states[place], part.modes)
             slopes = terms.slopes[[1 + i for i in numbers]].sum(axis=0)
             added[place] = slopes[: code.n_y]
             pulled.of_r += slopes[code.n_y : code.n_y + n_r]

@@ -39,6 +39,9 @@ CHANGES: Final = (RESIDUAL_CHANGES, EVENT_CHANGES, CONTACT_CHANGES, JUMP_CHANGES
 _CLEARANCE = 8.0 * float(np.finfo(float).eps)
 """Distance from the ends of a step inside which inputs are evaluated, relative to the time (kg_instants.h)."""
 
+_UNIQUE: Final = 1e-6
+"""Largest relative difference of derivatives between two choices of the forces of dependent contacts."""
+
 
 class Inside(NamedTuple):
     """Times (n_t,) inside the m steps of a part: those of step i from ``first[i]`` to before ``first[i + 1]``."""
@@ -197,12 +200,47 @@ class VariationCode:
         return known[key]
 
     def changes_of(
-        self, name: str, states: tuple[Array, Array], changes: Array, directions: Sequence[Direction]
+        self, name: str, states: tuple[Array, Array], changes: Array, directions: Sequence[Direction], modes: Array
     ) -> Array:
         """The changes (n_t, ..., k) of an output or a quantity at states (n_t,), (n_t, n_y) along directions.
 
-        ``changes`` (n_t, n_y, k): those of the states. All states are evaluated in one call for each direction.
+        ``changes`` (n_t, n_y, k): those of the states; where they are NaN, so is the result. ``modes`` (n_t, n): of the
+        contacts. All states in the same modes are evaluated in one call for each direction.
         """
+        (times, y), found = states, None
+        known = np.isfinite(changes).all(axis=(1, 2))
+        for numbers in np.unique(modes[known], axis=0):
+            rows = np.flatnonzero(known & (modes == numbers).all(axis=1))
+            at = times[rows], y[rows]
+            values = self._changes_in(name, at, changes[rows], directions, numbers)
+            self._require_unique(name, at, numbers, values, changes[rows], directions)
+            if found is None:
+                found = np.full((len(times), *values.shape[1:]), np.nan)
+            found[rows] = values
+        if found is None:
+            raise SolveError(f"the derivatives of {name} are not known at any of the stored times")
+        return found
+
+    def _require_unique(
+        self,
+        name: str,
+        states: tuple[Array, Array],
+        modes: Array,
+        values: Array,
+        changes: Array,
+        directions: Sequence[Direction],
+    ) -> None:
+        """Raise `SolveError` if values depend on how the forces of dependent contacts are chosen."""
+        softer = self.modes.softer(modes)
+        if softer is None:
+            return
+        others = self._changes_in(name, states, changes, directions, softer)
+        require_same(name, float(states[0][0]), values, others)
+
+    def _changes_in(
+        self, name: str, states: tuple[Array, Array], changes: Array, directions: Sequence[Direction], modes: Array
+    ) -> Array:
+        """`changes_of` at states in the same modes."""
         (times, y), d, problem = states, self.functions.description, self.problem
         name = CHANGE_OF + name + self._end
         of_r, of_p = (
@@ -217,7 +255,7 @@ class VariationCode:
         for k in range(len(directions)):
             loads[:, : len(d.inputs)] = of_r[:, k]
             r = np.hstack([own, changes[:, :, k], loads])
-            function = self._function(name, (name,), of_p[:, k])
+            function = self._function(name, (name,), of_p[:, k], modes)
             columns.append(function.value(times, q, u, r, s if d.states else None))
         return np.stack(columns, axis=-1)
 
@@ -285,6 +323,15 @@ class VariationCode:
             errors[:] = 0.0  # the user has chosen the steps
         kept, between = (None if x is None else x[..., :k] for x in (kept, between))
         return Forward(changes[:, :, :k], sizes[:, :k], errors[:, :k], kept, between)
+
+
+def require_same(name: str, t: float, values: Array, others: Array) -> None:
+    """Raise `SolveError` if ``values`` differ from ``others``, those with other forces of dependent contacts."""
+    if not np.abs(others - values).max(initial=0.0) <= _UNIQUE * np.abs(values).max(initial=0.0):
+        raise SolveError(
+            f"{name} has no unique derivatives from t = {t!r} s on: it depends on forces of contacts that depend on "
+            "each other, as those of a flat foot"
+        )
 
 
 def require_differentiable(problem: Problem, method: str) -> None:

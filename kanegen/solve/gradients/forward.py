@@ -13,12 +13,12 @@ import numpy as np
 from kanegen.arrays import Array, real_array
 from kanegen.codes import Mode
 from kanegen.errors import SolveError
-from kanegen.program.catalogue import ATTRIBUTES, REACTION
+from kanegen.program.catalogue import ATTRIBUTES, CONTACT_FORCES, REACTION
 from kanegen.solve.gradients.accuracy import largest_error
 from kanegen.solve.gradients.code import Forward, Inside, VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
 from kanegen.solve.gradients.events import accumulating, closing_time, instant_derivative
-from kanegen.solve.gradients.tape import Part, Tape
+from kanegen.solve.gradients.tape import Part, Tape, modes_at
 from kanegen.solve.solution import EventRecord
 from kanegen.solve.solution.records import Dense
 from kanegen.solve.values import key_name, unknown
@@ -251,6 +251,8 @@ class Sensitivities:
         self.error = largest_error(tape, changes.parts, sizes_of(code, directions, tape))
         self.valid_until = tape.parts[len(changes.parts) - 1].t_end
         self.reason = None if changes.missing is None else str(changes.missing)
+        in_steps = [np.tile(part.modes, (len(part.y), 1)) for part in tape.parts]
+        self._modes = at_stored_states(tape, in_steps) if at_steps else modes_at(tape, self.t)
         self.matrix: Array
         if at_steps:
             changes = with_missing(tape, changes)
@@ -334,16 +336,18 @@ class Sensitivities:
         """The derivatives of a quantity, an output or a reaction at the stored times, (n_t, ..., n_z).
 
         ``quantity``: the name of an attribute of the solver, such as ``"energy"`` or ``"multipliers"``, of an output,
-        or of a reaction, whose six components are force and torque. Raises `SolveError` for other names, and
-        `BuildError` for forces of constraints beside contacts or in forms for redundant constraints.
+        or of a reaction, whose six components are force and torque; ``"contact_forces"`` for the multipliers of the
+        contact rows, in the order of `kanegen.results.ContactHistory`. Raises `SolveError` for other names, and for
+        forces of contacts that depend on each other; `BuildError` for forces of constraints in forms for redundant
+        constraints.
         """
         source = self._known_source
         name, d = key_name(quantity), source.code.functions.description
-        known = (*ATTRIBUTES, *d.outputs, *d.reactions)
+        known = (*ATTRIBUTES, *d.outputs, *d.reactions, *([CONTACT_FORCES] if d.contacts.rows else []))
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise SolveError(f"there is no quantity, output or reaction {name!r}{hint}")
         if name in d.reactions and name not in d.outputs:
             name = f"{REACTION}{name}"
-        return source.code.changes_of(name, (self.t, self._states), self.matrix, source.directions)
+        return source.code.changes_of(name, (self.t, self._states), self.matrix, source.directions, self._modes)

@@ -166,6 +166,13 @@ class ContactModes:
         changed[_REBOUNDS : self._n * len(ROW_MODES) : len(ROW_MODES)] = 0.0
         return changed
 
+    def softer(self, numbers: Array) -> Array | None:
+        """The numbers with twice the softness of contacts that depend on each other; None if there are none."""
+        changed = numbers.copy()
+        softness = changed[_SOFTNESS : self._n * len(ROW_MODES) : len(ROW_MODES)]
+        softness *= 2.0
+        return changed if softness.any() else None
+
     def signs(self, numbers: Array, forces: Array) -> Array:
         """The numbers with the signs of the normal forces (n_contacts,) of two-sided contacts with friction."""
         changed = numbers.copy()

@@ -23,7 +23,8 @@ class Objective:
     Parameters
     ----------
     terminal
-        A SymPy expression of t, coordinates, speeds, states, inputs and parameters, at the end of the motion.
+        A SymPy expression of t, coordinates, speeds, states, inputs, parameters, and forces of contacts
+        (:func:`kanegen.Multiplier`), at the end of the motion.
     running
         An expression that is integrated over the motion, with the weights of the method at its steps: the integral is
         as accurate as a state whose error does not decide on the steps.
@@ -73,7 +74,7 @@ class Objective:
     def require_known(self, model: SystemDescription) -> None:
         """Raise `SolveError` for symbols that the model does not have."""
         symbols = (*model.coordinates, *model.speeds, *model.states, *model.parameters)
-        known = {*symbols, *(item.symbol for item in model.inputs)}
+        known = {*symbols, *(item.symbol for item in model.inputs), *model.contact_multipliers}
         rates = {x.diff() for x in (*model.coordinates, *model.speeds)}
         used = atoms([*self.expressions, *([self.running] if self.running is not None else [])])
         for symbol in sorted(used - known - rates, key=str):

@@ -75,6 +75,14 @@ class Tape:
         return float(first.t[0]) if first.t.size else last, last
 
 
+def modes_at(tape: Tape, times: Array) -> Array:
+    """The modes of the contacts at times of a motion, (n_t, n); at an event those after it."""
+    ends = np.array([part.t_end for part in tape.parts[:-1]])
+    sign = -1.0 if tape.span[1] < tape.span[0] else 1.0
+    rows = np.searchsorted(sign * ends, sign * times, side="right")
+    return np.array([part.modes for part in tape.parts])[rows]
+
+
 def read_tape(
     steps: Dense, last: tuple[float, Array], events: Sequence[EventRecord], instants: Array, modes: PhaseModes
 ) -> Tape:

@@ -83,6 +83,21 @@ def test_forms_that_solve_with_pivots_have_the_same_gradients(form: str) -> None
     assert_allclose([gradient[name] for name in names], [of_auto[1][name] for name in names], rtol=1e-8)
 
 
+@pytest.mark.parametrize("form", ["auto", "nonminimal"])
+def test_objectives_contain_accelerations(form: str) -> None:
+    """Also where they are not straight-line code, against differences of order 6."""
+    solver, start = solver_for("slider_crank", form=form), initial("slider_crank")
+    rate = solver.model.speeds[-1].diff()
+    objective = kg.Objective(terminal=rate**2, running=rate, samples=[(0.2, rate)])
+
+    def valued(moved: kg.Solver) -> Any:
+        return moved.value_and_gradient(objective, (0.0, 0.4), start["q"], start["u"], with_respect_to="m2", **TIGHT)
+
+    m2 = solver.parameters["m2"]
+    wanted = differences(lambda d: valued(solver.with_parameters({"m2": m2 + d}))[0], 1e-3)
+    assert_allclose(valued(solver)[1]["m2"], wanted, rtol=1e-7)
+
+
 def test_forms_without_unique_multipliers_have_no_gradients() -> None:
     solver, start = kg.build(model_of("slider_crank"), form="pseudoinverse"), initial("slider_crank")
     objective = kg.Objective(terminal=model_of("slider_crank").coordinates[2])

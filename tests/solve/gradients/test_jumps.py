@@ -14,12 +14,14 @@ import sympy as sm
 from jump_models import difference_quotients, sensitivities_at, start_of
 from messages import raises
 from numpy.testing import assert_allclose
+from sensitivity_models import differences
 from systems import solver_for
 
 import kanegen as kg
 
 FALLING = {"x": 0.0, "z": 1.0, "v_x": 2.0, "v_z": 0.0}
 ROD = {"x": 0.0, "z": 1.0, "th": 0.3, "u_x": 1.0, "u_z": 0.0, "om": 0.0}
+TIGHT: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12, "method": "dop853"}
 LYING = {"x": 0.0, "z": 0.0, "th": 0.0, "u_x": 1.0, "u_z": 0.0, "om": 0.0}
 
 
@@ -93,10 +95,60 @@ def test_the_gradient_is_the_sensitivity_of_its_objective(case: str) -> None:
     weights = np.arange(1.0, len(state) + 1.0)
     objective = kg.Objective(terminal=sum(w * x for w, x in zip(weights, state, strict=True)))
     q, u, s = start_of(solver, start)
-    options: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12, "method": "dop853"}
-    _, gradient = solver.value_and_gradient(objective, (0.0, t1), q, u, s0=s, with_respect_to=names, **options)
+    _, gradient = solver.value_and_gradient(objective, (0.0, t1), q, u, s0=s, with_respect_to=names, **TIGHT)
     wanted = weights @ at_end
     assert_allclose([gradient[n] for n in names], wanted, rtol=0.0, atol=1e-11 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("case", ["a dragged block", "a compliant floor with friction", "friction in a joint"])
+def test_contact_forces_have_derivatives(case: str) -> None:
+    """At requested times between the events; one row for each contact row, those of the run."""
+    name, t1, start, names, _ = CASES[case]
+    solver, times = built(name), np.linspace(0.0, 0.9 * t1, 7)
+    q, u, _ = start_of(solver, start)
+
+    def forces(moved: kg.Solver) -> Any:
+        return moved.integrate((0.0, t1), q, u, t_eval=times, **TIGHT).contacts.forces
+
+    varied = [n for n in names if n in solver.parameters]
+    solution = solver.integrate((0.0, t1), q, u, t_eval=times, sensitivities=varied, **TIGHT)
+    found = solution.sensitivities.of("contact_forces")
+    for k, n in enumerate(varied):
+        value = solver.parameters[n]
+        by = differences(lambda x, n=n, p=value: forces(solver.with_parameters({n: p * (1 + x)})), 1e-4) / value
+        assert_allclose(found[..., k], by, rtol=0.0, atol=1e-7 * np.abs(solution.contacts.forces).max() / value)
+    of_steps = solver.integrate((0.0, t1), q, u, sensitivities=varied, **TIGHT)
+    assert of_steps.sensitivities.of("contact_forces").shape == (*of_steps.contacts.forces.shape, len(varied))
+
+
+def test_quantities_of_contact_forces_end_with_the_derivatives() -> None:
+    """A ball that comes to rest: its normal force is m g then, and the derivatives are NaN."""
+    solver = solver_for("bouncing_ball")
+    with pytest.warns(kg.ModelWarning, match="accumulate"):
+        solution = solver.integrate((0.0, 6.0), {"z": 1.0}, {"u1": 0.0}, sensitivities=("g",), rtol=1e-9)
+    found, known = solution.sensitivities.of("contact_forces"), solution.t < solution.sensitivities.valid_until
+    assert not found[known].any()
+    assert np.isnan(found[-1]).all()
+
+
+def test_objectives_contain_contact_forces_and_accelerations() -> None:
+    """The work of friction, and forces at single times, against differences of order 6."""
+    name, t1, start, names, _ = CASES["a dragged block"]
+    solver = built(name)
+    q, u, _ = start_of(solver, start)
+    normal, friction = (kg.Multiplier("floor", i) for i in (0, 1))
+    (place, _), (speed, _) = solver.model.coordinates, solver.model.speeds
+    samples = [(1.0, friction**2 * jump_models.TIME), (2.0, normal * speed.diff())]
+    objective = kg.Objective(terminal=normal + friction * place, running=friction * speed, samples=samples)
+
+    def valued(moved: kg.Solver) -> Any:
+        return moved.value_and_gradient(objective, (0.0, t1), q, u, with_respect_to=names, **TIGHT)
+
+    _, gradient = valued(solver)
+    for n in names[:-1]:
+        value = solver.parameters[n]
+        by = differences(lambda x, n=n, p=value: valued(solver.with_parameters({n: p * (1 + x)}))[0], 1e-4) / value
+        assert_allclose(gradient[n], by, rtol=1e-7, atol=1e-7 / value)
 
 
 def test_twenty_bounces_have_derivatives_in_closed_form() -> None:
