@@ -244,7 +244,7 @@ class RunOptions(CommonOptions, total=False):
             None,
             Kind.NAMES,
             "Names of what the motion is differentiated with respect to.",
-            "Parameters, start values (by the names of coordinates, speeds and states) and constant inputs; the result "
+            "Parameters, start values (by the names of coordinates, speeds and states) and inputs; the result "
             "is ``solution.sensitivities``. See docs/gradients.md.",
         ),
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from kanegen.program.catalogue import ADJOINT, RATES, TERMS, OfExpressions
 from kanegen.solve.gradients.code import VariationCode, require_same
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
 from kanegen.solve.gradients.events import InstantDerivative, Missing, instant_derivative, refuse
+from kanegen.solve.gradients.inputs import InputChanges, input_rates
 from kanegen.solve.gradients.objective import Objective
 from kanegen.solve.gradients.tape import Part, Tape
 
@@ -82,34 +83,46 @@ class ObjectiveCode:
 
 @dataclass(eq=False)
 class Pulled:
-    """What was pulled back so far: weights of the state, the gradient in (r, p), and the value of the objective.
+    """What was pulled back so far: weights of the state, the gradients along the directions of the inputs (k,) and with
+    respect to p, and the value of the objective.
 
     ``sizes`` and ``errors`` (n_y + n_p,): the largest weights and gradients in p, and their largest local errors.
     """
 
+    inputs: InputChanges
     weights: Array
-    of_r: Array
+    of_inputs: Array
     of_p: Array
     sizes: Array
     errors: Array
     value: float = 0.0
 
+    def add(self, t: float, slopes: Array) -> None:
+        """Add slopes in (r, p) at a time."""
+        changes = self.inputs.at(t)
+        self.of_inputs += slopes[: len(changes)] @ changes
+        self.of_p += slopes[len(changes) :]
 
-def pull_back(functions: ObjectiveCode, tape: Tape, is_terminal: bool, missing: Missing = refuse) -> Pulled:
-    """The value, and the gradient with respect to the start (n_y,), constant inputs (n_r,) and parameters (n_p,).
+
+def pull_back(
+    functions: ObjectiveCode, tape: Tape, inputs: InputChanges, is_terminal: bool, missing: Missing = refuse
+) -> Pulled:
+    """The value, and the gradient with respect to the start (n_y,), along the changes ``inputs`` of the inputs (k,),
+    and with respect to the parameters (n_p,).
 
     ``is_terminal``: whether the last event ended the run. ``missing`` receives the reasons why the motion has no
     derivative. Raises `SolveError`.
     """
     code, objective = functions.code, functions.objective
-    d, (t_end, y_end) = code.functions.description, tape.parts[-1].end
+    t_end, y_end = tape.parts[-1].end
     at_end = functions.terms(t_end, y_end, tape.parts[-1].modes)
-    n_y, n_r = code.n_y, len(d.inputs)
-    own = at_end.slopes[0]
-    weights, of_r, of_p = (x.copy() for x in np.split(own[:-1], [n_y, n_y + n_r]))
-    sizes = np.abs(np.concatenate([weights, of_p]))
-    pulled = Pulled(weights, of_r, of_p, sizes, np.zeros(sizes.size), float(at_end.values[0]))
-    rate_at_end = own[-1] + own[:n_y] @ code.rate(t_end, y_end, tape.parts[-1].modes) if is_terminal else 0.0
+    n_y, own = code.n_y, at_end.slopes[0]
+    weights, of_p = own[:n_y].copy(), np.zeros(len(code.functions.parameters))
+    sizes = np.abs(np.concatenate([weights, own[-1 - of_p.size : -1]]))
+    none = np.zeros(inputs.at(t_end).shape[1])
+    pulled = Pulled(inputs, weights, none, of_p, sizes, np.zeros(sizes.size), float(at_end.values[0]))
+    pulled.add(t_end, own[n_y:-1])
+    rate_at_end = _rate_at_end(functions, tape, own) if is_terminal else 0.0
     samples = _placed(objective, tape)
     for k in reversed(range(len(tape.parts))):
         _pull_part(functions, tape.parts[k], samples.get(k, {}), pulled)
@@ -118,6 +131,17 @@ def pull_back(functions: ObjectiveCode, tape: Tape, is_terminal: bool, missing: 
             derivative = instant_derivative(code, tape.events[k - 1], tape.parts[k - 1], tape.parts[k], missing)
             _pull_events(functions, tape, k - 1, derivative, pulled, rate_at_end if ended else 0.0, ended)
     return pulled
+
+
+def _rate_at_end(functions: ObjectiveCode, tape: Tape, slopes: Array) -> float:
+    """The rate of the terminal cost, whose ``slopes`` in (y, r, p, t) are given, with the time of the end."""
+    code, (t, y), last = functions.code, tape.parts[-1].end, tape.parts[-2] if len(tape.parts) > 1 else tape.parts[-1]
+    n_y, n_r = code.n_y, len(code.functions.description.inputs)
+    of_inputs = slopes[n_y : n_y + n_r]
+    rate = slopes[-1] + slopes[:n_y] @ code.rate(t, y, tape.parts[-1].modes)
+    if of_inputs.any() and last.h.size:
+        rate += of_inputs @ input_rates(code.problem.inputs, n_r, t, float(last.h[-1]))
+    return float(rate)
 
 
 def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Sequence[int]], pulled: Pulled) -> None:
@@ -133,8 +157,7 @@ def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Seque
             terms = functions.terms(float(times[place]), states[place], part.modes)
             slopes = terms.slopes[[1 + i for i in numbers]].sum(axis=0)
             added[place] = slopes[: code.n_y]
-            pulled.of_r += slopes[code.n_y : code.n_y + n_r]
-            pulled.of_p += slopes[code.n_y + n_r : -1]
+            pulled.add(float(times[place]), slopes[code.n_y : -1])
             pulled.value += float(terms.values[[1 + i for i in numbers]].sum())
     loads, step, row = code.loads(part)
     of_loads = np.zeros_like(loads)
@@ -150,7 +173,8 @@ def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Seque
             f"t = {float(part.t[result.failed])!r} s: {status_message(result.status)}"
         )
     pulled.value += result.cost
-    pulled.of_r += of_loads[:, :n_r].sum(axis=0)
+    changes = pulled.inputs.at(code.stage_times(part).ravel() if step else np.full(len(loads), part.t_end))
+    pulled.of_inputs += np.tensordot(of_loads[:, :n_r], changes, axes=2)
     if added is not None:
         pulled.weights += added[0]
 
@@ -166,7 +190,7 @@ def _pull_events(
 ) -> None:
     """Pull through the events after part ``k``; the rate of the objective with the time of the end is given."""
     code, part = functions.code, tape.parts[k]
-    n_y, n_r = code.n_y, len(pulled.of_r)
+    n_y = code.n_y
     events, after = tape.events[k], tape.parts[k + 1]
     first, last = events[0], events[-1]
     rate = functions.running(first.t, np.concatenate([first.q, first.u_before, first.s_before]), part.modes)
@@ -174,8 +198,7 @@ def _pull_events(
         rate -= functions.running(last.t, np.concatenate([last.q, last.u_after, last.s_after]), after.modes)
     total = derivative.states.T @ pulled.weights + derivative.times * (rate + (rate_at_end if is_last else 0.0))
     pulled.weights = total[:n_y]
-    pulled.of_r += total[n_y : n_y + n_r]
-    pulled.of_p += total[n_y + n_r :]
+    pulled.add(part.t_end, total[n_y:])
 
 
 def _placed(objective: Objective, tape: Tape) -> dict[int, dict[int, list[int]]]:
@@ -199,9 +222,17 @@ def _placed(objective: Objective, tape: Tape) -> dict[int, dict[int, list[int]]]
     return places
 
 
-def gradient_by_name(directions: Sequence[Direction], start: Array, pulled: Pulled) -> dict[str, float]:
-    """The gradient by name; ``start`` (n_y, k): the changes of the start along the directions."""
-    total = pulled.weights @ start
-    total = total + pulled.of_r @ unit_columns(directions, Kind.INPUT, len(pulled.of_r))
-    total = total + pulled.of_p @ unit_columns(directions, Kind.PARAMETER, len(pulled.of_p))
-    return dict(zip((direction.name for direction in directions), total.tolist(), strict=True))
+def gradient_by_name(directions: Sequence[Direction], start: Array, pulled: Pulled) -> dict[str, Any]:
+    """The gradient by name, an array for the ordinates of an input.
+
+    ``start`` (n_y, k): the changes of the start along the directions.
+    """
+    of_p = pulled.of_p @ unit_columns(directions, Kind.PARAMETER, len(pulled.of_p))
+    total = pulled.weights @ start + pulled.of_inputs + of_p
+    gradient: dict[str, Any] = {}
+    for direction, value in zip(directions, total.tolist(), strict=True):
+        if direction.ordinate is None:
+            gradient[direction.name] = value
+        else:
+            gradient.setdefault(direction.name, []).append(value)
+    return {name: np.array(value) if isinstance(value, list) else value for name, value in gradient.items()}

@@ -29,6 +29,7 @@ from kanegen.program.catalogue import (
 )
 from kanegen.solve.contacts import contacts_at
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
+from kanegen.solve.gradients.inputs import InputChanges
 from kanegen.solve.gradients.modes import ContactModes, require_known_friction
 from kanegen.solve.gradients.tape import Part
 from kanegen.solve.run.problem import Problem
@@ -200,20 +201,29 @@ class VariationCode:
         return known[key]
 
     def changes_of(
-        self, name: str, states: tuple[Array, Array], changes: Array, directions: Sequence[Direction], modes: Array
+        self,
+        name: str,
+        states: tuple[Array, Array],
+        changes: Array,
+        directions: Sequence[Direction],
+        inputs: InputChanges,
+        modes: Array,
     ) -> Array:
         """The changes (n_t, ..., k) of an output or a quantity at states (n_t,), (n_t, n_y) along directions.
 
-        ``changes`` (n_t, n_y, k): those of the states; where they are NaN, so is the result. ``modes`` (n_t, n): of the
-        contacts. All states in the same modes are evaluated in one call for each direction.
+        ``changes`` (n_t, n_y, k): those of the states; where they are NaN, so is the result. ``inputs``: those of the
+        inputs. ``modes`` (n_t, n): of the contacts. All states in the same modes are evaluated in one call for each
+        direction.
         """
         (times, y), found = states, None
+        of_p = unit_columns(directions, Kind.PARAMETER, len(self.functions.description.parameters))
         known = np.isfinite(changes).all(axis=(1, 2))
         for numbers in np.unique(modes[known], axis=0):
             rows = np.flatnonzero(known & (modes == numbers).all(axis=1))
-            at = times[rows], y[rows]
-            values = self._changes_in(name, at, changes[rows], directions, numbers)
-            self._require_unique(name, at, numbers, values, changes[rows], directions)
+            at, along = (times[rows], y[rows]), (changes[rows], inputs.at(times[rows]), of_p)
+            values = self._changes_in(name, at, along, numbers)
+            if (softer := self.modes.softer(numbers)) is not None:
+                require_same(name, float(at[0][0]), values, self._changes_in(name, at, along, softer))
             if found is None:
                 found = np.full((len(times), *values.shape[1:]), np.nan)
             found[rows] = values
@@ -221,40 +231,20 @@ class VariationCode:
             raise SolveError(f"the derivatives of {name} are not known at any of the stored times")
         return found
 
-    def _require_unique(
-        self,
-        name: str,
-        states: tuple[Array, Array],
-        modes: Array,
-        values: Array,
-        changes: Array,
-        directions: Sequence[Direction],
-    ) -> None:
-        """Raise `SolveError` if values depend on how the forces of dependent contacts are chosen."""
-        softer = self.modes.softer(modes)
-        if softer is None:
-            return
-        others = self._changes_in(name, states, changes, directions, softer)
-        require_same(name, float(states[0][0]), values, others)
-
     def _changes_in(
-        self, name: str, states: tuple[Array, Array], changes: Array, directions: Sequence[Direction], modes: Array
+        self, name: str, states: tuple[Array, Array], along: tuple[Array, Array, Array], modes: Array
     ) -> Array:
-        """`changes_of` at states in the same modes."""
-        (times, y), d, problem = states, self.functions.description, self.problem
-        name = CHANGE_OF + name + self._end
-        of_r, of_p = (
-            unit_columns(directions, kind, n)
-            for kind, n in ((Kind.INPUT, len(d.inputs)), (Kind.PARAMETER, len(d.parameters)))
-        )
+        """`changes_of` at states in the same modes; ``along``: the changes of states, of inputs and of parameters."""
+        (times, y), (of_y, of_r, of_p), d = states, along, self.functions.description
+        name, problem = CHANGE_OF + name + self._end, self.problem
         own = self.functions.module.inputs_along(
             problem.function, problem.inputs.compiled, times, y, problem.controls or None
         )
         q, u, s = np.split(y, np.cumsum([len(d.coordinates), len(d.speeds)]), axis=1)
         loads, columns = np.zeros((len(times), self.n_loads + 1)), []
-        for k in range(len(directions)):
-            loads[:, : len(d.inputs)] = of_r[:, k]
-            r = np.hstack([own, changes[:, :, k], loads])
+        for k in range(of_p.shape[1]):
+            loads[:, : len(d.inputs)] = of_r[:, :, k]
+            r = np.hstack([own, of_y[:, :, k], loads])
             function = self._function(name, (name,), of_p[:, k], modes)
             columns.append(function.value(times, q, u, r, s if d.states else None))
         return np.stack(columns, axis=-1)
@@ -292,7 +282,8 @@ class VariationCode:
     ) -> Forward:
         """The changes at the starts of steps and at their end.
 
-        ``start`` (n_y, k): those at the start; ``dr`` (n_r, k), ``dp`` (n_p, k): of constant inputs and parameters.
+        ``start`` (n_y, k): those at the start; ``dr`` (n_r, k) or, for each stage, (rows, n_r, k), ``dp`` (n_p, k): of
+        inputs and parameters.
         ``dense``: whether to keep the dense output. ``inside``: further times at which changes are wanted.
         """
         k, m = start.shape[1], len(part.t)
@@ -302,7 +293,7 @@ class VariationCode:
         changes[0, :, :k] = start
         loads, step, row = self.loads(part)
         of_loads = np.zeros((len(loads), self.n_loads, width))
-        of_loads[:, : len(dr), :k] = dr
+        of_loads[:, : dr.shape[-2], :k] = dr
         rows = self._tableau.dense_rows
         kept = np.empty((m, rows, self.n_y, width)) if dense else None
         between = None if inside is None else np.empty((len(inside.times), self.n_y, width))

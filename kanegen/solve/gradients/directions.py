@@ -1,4 +1,4 @@
-"""What a motion is differentiated with respect to: parameters, start values, and constant inputs."""
+"""What a motion is differentiated with respect to: parameters, start values, and inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError, brief
-from kanegen.solve.values import key_name, unknown
+from kanegen.solve.values import key_name, known_name, unknown
 
 
 class Kind(Enum):
@@ -26,11 +26,23 @@ class Kind(Enum):
 @dataclass(frozen=True)
 class Direction:
     """One quantity that varies: its ``name``, ``kind``, and ``index`` among the parameters, in y = (q, u, s), or among
-    the inputs."""
+    the inputs. ``ordinate``: the number of the value of a table, or the coefficient of a spline, that gives an input.
+    """
 
     name: str
     kind: Kind
     index: int
+    ordinate: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The name, with the number of the ordinate: ``"F[3]"``."""
+        return self.name if self.ordinate is None else ordinate_label(self.name, self.ordinate)
+
+
+def ordinate_label(name: str, ordinate: int) -> str:
+    """The name of an ordinate of an input."""
+    return f"{name}[{ordinate}]"
 
 
 def read_directions(d: Description, given: Any, what: str) -> tuple[Direction, ...]:
@@ -55,6 +67,18 @@ def read_directions(d: Description, given: Any, what: str) -> tuple[Direction, .
 def _names(d: Description) -> Sequence[tuple[Kind, tuple[str, ...]]]:
     state = (*d.coordinates, *d.speeds, *d.states)
     return (Kind.PARAMETER, d.parameters), (Kind.START, state), (Kind.INPUT, d.inputs)
+
+
+def columns_of(names: Sequence[str], key: Any) -> int | slice:
+    """The column of what varies, or those of the ordinates of an input, among ``names``. Raises `SolveError`."""
+    if isinstance(key, tuple) and len(key) == 2:
+        key = ordinate_label(key_name(key[0]), key[1])
+    name = key_name(key)
+    if name not in names and (first := ordinate_label(name, 0)) in names:
+        start = names.index(first)
+        n = sum(other.startswith(f"{name}[") for other in names)
+        return slice(start, start + n)
+    return names.index(known_name(name, tuple(names), "quantity that varies"))
 
 
 def unit_columns(directions: Sequence[Direction], kind: Kind, n: int) -> Array:

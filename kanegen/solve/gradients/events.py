@@ -21,6 +21,7 @@ from kanegen.codes import ContactLaw, Mode
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import CONTACT_CHANGES, CONTACT_GUARDS, EVENT_CHANGES, JUMP_CHANGES
 from kanegen.solve.gradients.code import VariationCode
+from kanegen.solve.gradients.inputs import input_rates
 from kanegen.solve.gradients.tape import Part
 from kanegen.solve.solution import EventRecord
 
@@ -235,7 +236,8 @@ class _Instant:
 
     def _rate_of(self, trigger: _Trigger) -> float:
         """The rate of a guard along the motion, per second."""
-        change = self._code.change(trigger.function, self._at, self._rates[0], dt=1.0, modes=self._modes)
+        along = self._rates[0], self._rates_of_inputs
+        change = self._code.change(trigger.function, self._at, *along, dt=1.0, modes=self._modes)
         return float(change[self._row(trigger)])
 
     def _is_grazing(self, trigger: _Trigger) -> bool:
@@ -268,6 +270,16 @@ class _Instant:
         else:
             guard = code.change(CONTACT_CHANGES, at, np.zeros(code.n_y), modes=part.modes)[trigger.index]
         return _GRAZING * abs(float(guard / part.h[-1]))
+
+    @cached_property
+    def _rates_of_inputs(self) -> Array:
+        """The rates of the inputs in time before the instant, (n_r,)."""
+        h = self._before.h
+        return (
+            input_rates(self._code.problem.inputs, self._n[1], self._t, float(h[-1]))
+            if h.size
+            else np.zeros(self._n[1])
+        )
 
     # -- the state ------------------------------------------------------------------------------------------------
 
@@ -327,7 +339,8 @@ class _Instant:
         for k, direction in enumerate(np.eye(sum(self._n))):
             dy, dr, dp = np.split(direction, [n_y, n_y + n_r])
             jump[own, k] = code.change(JUMP_CHANGES, before, dy, dr, dp, modes=modes)[-len(d.speeds) :]
-        in_time[own] = code.change(JUMP_CHANGES, before, np.zeros(n_y), dt=1.0, modes=modes)[-len(d.speeds) :]
+        rates = np.zeros(n_y), self._rates_of_inputs
+        in_time[own] = code.change(JUMP_CHANGES, before, *rates, dt=1.0, modes=modes)[-len(d.speeds) :]
 
     def _reproduces(self, event: EventRecord, before: Point, modes: Array) -> bool:
         """Whether the equations of a jump have the speeds of the run after it."""
@@ -356,7 +369,8 @@ class _Instant:
             dy, dr, dp = np.split(direction, [n_y, n_y + n_r])
             columns.append(self._code.change(EVENT_CHANGES, at, dy, dr, dp)[own])
         jump[n_y - n_s :] = np.array(columns).T
-        in_time[n_y - n_s :] = self._code.change(EVENT_CHANGES, at, np.zeros(n_y), dt=1.0)[own]
+        rates = np.zeros(n_y), self._rates_of_inputs
+        in_time[n_y - n_s :] = self._code.change(EVENT_CHANGES, at, *rates, dt=1.0)[own]
 
 
 def accumulating(events: Sequence[EventRecord]) -> EventRecord | None:

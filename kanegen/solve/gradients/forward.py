@@ -16,12 +16,13 @@ from kanegen.errors import SolveError
 from kanegen.program.catalogue import ATTRIBUTES, CONTACT_FORCES, REACTION
 from kanegen.solve.gradients.accuracy import largest_error
 from kanegen.solve.gradients.code import Forward, Inside, VariationCode
-from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
+from kanegen.solve.gradients.directions import Direction, Kind, columns_of, unit_columns
 from kanegen.solve.gradients.events import accumulating, closing_time, instant_derivative
+from kanegen.solve.gradients.inputs import InputChanges
 from kanegen.solve.gradients.tape import Part, Tape, modes_at
 from kanegen.solve.solution import EventRecord
 from kanegen.solve.solution.records import Dense
-from kanegen.solve.values import key_name, unknown
+from kanegen.solve.values import key_name, known_name, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,23 +51,24 @@ def propagate(
     tape: Tape,
     directions: Sequence[Direction],
     start: Array,
+    inputs: InputChanges,
     dense: bool = False,
     times: Array | None = None,
 ) -> Propagated:
     """The changes of a motion from those of its start, (n_y, k), up to where they do not exist.
 
-    ``times``: those inside steps at which changes are wanted besides, in order.
+    ``inputs``: the changes of the inputs. ``times``: those inside steps at which changes are wanted besides, in order.
     """
-    d = code.functions.description
-    dr = unit_columns(directions, Kind.INPUT, len(d.inputs))
-    dp = unit_columns(directions, Kind.PARAMETER, len(d.parameters))
+    dp = unit_columns(directions, Kind.PARAMETER, len(code.functions.description.parameters))
     parts, of_events, impacts = list[Forward](), list[Array](), Impacts(code)
     inside = [None] * len(tape.parts) if times is None else _inside(tape, times)
     for k, part in enumerate(tape.parts):
-        parts.append(code.forward(part, start, dr, dp, dense, inside[k]))
+        times_of_inputs = 0.0 if inputs.is_constant else code.stage_times(part).ravel()
+        parts.append(code.forward(part, start, inputs.at(times_of_inputs), dp, dense, inside[k]))
         if k == len(tape.events):
             break
-        before, sides = np.concatenate([parts[-1].states[-1], dr, dp]), (part, tape.parts[k + 1])
+        dr, sides = inputs.at(part.t_end), (part, tape.parts[k + 1])
+        before = np.concatenate([parts[-1].states[-1], dr, dp])
         try:
             derivative = instant_derivative(code, tape.events[k], *sides)
         except SolveError as error:
@@ -151,9 +153,10 @@ class _Source:
     tape: Tape
     directions: tuple[Direction, ...]
     start: Array
+    inputs: InputChanges
 
     def propagated(self, dense: bool = False, times: Array | None = None) -> Propagated:
-        return propagate(self.code, self.tape, self.directions, self.start, dense, times)
+        return propagate(self.code, self.tape, self.directions, self.start, self.inputs, dense, times)
 
     def dense(self) -> Dense:
         """Dense output of the derivatives, whose steps are taken again."""
@@ -204,7 +207,7 @@ def sizes_of(code: VariationCode, directions: Sequence[Direction], tape: Tape) -
 
 
 class Sensitivities:
-    """The derivatives of a motion with respect to parameters, start values and constant inputs.
+    """The derivatives of a motion with respect to parameters, start values and inputs.
 
     ``sensitivities["theta", "m"]`` (n_t,) is the derivative of the variable ``theta`` with respect to ``m`` at the
     stored times of the solution, at fixed time; at an event it is the value after it. ``sensitivities(t)`` gives the
@@ -215,7 +218,7 @@ class Sensitivities:
     variables
         Names of the rows of a matrix, n_y: coordinates, speeds, states.
     names
-        Names of the columns, n_z: what varies.
+        Names of the columns, n_z: what varies; ``"F[3]"`` is an ordinate of the table or spline of an input.
     t
         The stored times of the solution, (n_t,), s.
     matrix
@@ -235,13 +238,19 @@ class Sensitivities:
     """
 
     def __init__(
-        self, code: VariationCode, tape: Tape, directions: Sequence[Direction], start: Array, solution: Any
+        self,
+        code: VariationCode,
+        tape: Tape,
+        directions: Sequence[Direction],
+        start: Array,
+        inputs: InputChanges,
+        solution: Any,
     ) -> None:
         d = code.functions.description
         self.variables = (*d.coordinates, *d.speeds, *d.states)
-        self.names = tuple(direction.name for direction in directions)
+        self.names = tuple(direction.label for direction in directions)
         self.t: Array = solution.t
-        self._source: _Source | None = _Source(code, tape, tuple(directions), start)
+        self._source: _Source | None = _Source(code, tape, tuple(directions), start, inputs)
         self._states = np.hstack((solution.q, solution.u, solution.s))
         times = at_stored_states(tape, [np.append(part.t, part.t_end) for part in tape.parts])
         at_steps = np.array_equal(times, self.t)
@@ -261,7 +270,7 @@ class Sensitivities:
             self.matrix = changes_at(tape, changes, self.t)
 
     def __repr__(self) -> str:
-        return f"<Sensitivities of {', '.join(self.variables)} with respect to {', '.join(self.names)}>"
+        return f"<Sensitivities of {', '.join(self.variables)} with respect to {shown(self.names)}>"
 
     def __getstate__(self) -> dict[str, Any]:
         plain = {name: value for name, value in vars(self).items() if name != "_dense"}
@@ -285,23 +294,16 @@ class Sensitivities:
         return dict(zip(self.names, self.rest_times[-1].tolist(), strict=True))
 
     def __getitem__(self, key: Any) -> Array:
-        """The derivative (n_t,) of a variable with respect to a quantity; both by name or symbol."""
+        """The derivative (n_t,) of a variable with respect to a quantity; both by name or symbol.
+
+        With respect to an input that a table gives, (n_t, n): a column for each ordinate; that of one ordinate is
+        ``sensitivities["theta", ("F", 3)]``.
+        """
         if not isinstance(key, tuple) or len(key) != 2:
             raise SolveError(f"sensitivities[{key!r}]: expected a pair, the variable and what it depends on")
-        i, k = (self._index(part, known) for part, known in zip(key, self._known, strict=True))
-        column: Array = self.matrix[:, i, k]
-        return column
-
-    @property
-    def _known(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        return ("variable", self.variables), ("quantity that varies", self.names)
-
-    @staticmethod
-    def _index(key: Any, known: tuple[str, tuple[str, ...]]) -> int:
-        name = key_name(key)
-        if name not in known[1]:
-            raise SolveError(unknown(name, known[1], known[0]))
-        return known[1].index(name)
+        row = self.variables.index(known_name(key[0], self.variables, "variable"))
+        columns: Array = self.matrix[:, row, columns_of(self.names, key[1])]
+        return columns
 
     def __call__(self, t: Any) -> Array:
         """The derivatives (n_y, n_z) at a time, or (n_t, n_y, n_z) at times (n_t,); at an event those after it."""
@@ -350,4 +352,6 @@ class Sensitivities:
             raise SolveError(f"there is no quantity, output or reaction {name!r}{hint}")
         if name in d.reactions and name not in d.outputs:
             name = f"{REACTION}{name}"
-        return source.code.changes_of(name, (self.t, self._states), self.matrix, source.directions, self._modes)
+        return source.code.changes_of(
+            name, (self.t, self._states), self.matrix, source.directions, source.inputs, self._modes
+        )

@@ -20,6 +20,7 @@ from kanegen.solve.gradients.code import VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, read_directions
 from kanegen.solve.gradients.events import Missing, refuse
 from kanegen.solve.gradients.forward import Sensitivities
+from kanegen.solve.gradients.inputs import InputChanges, input_changes
 from kanegen.solve.gradients.objective import Objective
 from kanegen.solve.gradients.phases import RunModes
 from kanegen.solve.gradients.starts import start_changes
@@ -28,14 +29,17 @@ from kanegen.solve.run.problem import Problem
 from kanegen.solve.solution import Dense, Outcome, Solution
 
 
-def tape_of(code: VariationCode, steps: Dense, solution: Solution, rtol: Any) -> Tape:
-    """The steps of a run from its dense output ``steps``, without a jump at the end."""
+def tape_of(code: VariationCode, steps: Dense, solution: Solution, rtol: Any, knots: Array | None = None) -> Tape:
+    """The steps of a run from its dense output ``steps``, without a jump at the end.
+
+    ``knots``: times at which the changes of inputs begin and end.
+    """
     problem = code.problem
     end = float(solution.last[0])
     span = float(steps.t_old[0]) if steps.t_old.size else end, end
     instants = problem.inputs.changes.instants(span, rtol)
     own = problem.functions.module.switching_times(problem.functions.prepared, *span)
-    known = np.concatenate([np.ravel(own), np.ravel(instants if instants is not None else [])])
+    known = np.concatenate([np.ravel(x if x is not None else []) for x in (own, instants, knots)])
     last = end, np.concatenate(solution.last[1:])
     return read_tape(steps, last, solution.events, known, RunModes(code, solution))
 
@@ -50,21 +54,27 @@ class SensitivityRun:
 
     code: VariationCode
     directions: tuple[Direction, ...]
+    inputs: InputChanges
     start: RunStart
     held: Collection[str]
     changes: Array | None
     rtol: Any
     allowed: float
-    stops: None = None
+
+    @property
+    def stops(self) -> Array | None:
+        """Times at which steps end: those at which the changes of inputs begin and end."""
+        return self.inputs.knots
 
     def result(self, solution: Solution, accepted: bool = False) -> tuple[Sensitivities, float]:
         """The sensitivities of a run, and the error of its steps, whatever this is if ``accepted``."""
-        tape = tape_of(self.code, dense_of(solution), solution, self.rtol)
+        tape = tape_of(self.code, dense_of(solution), solution, self.rtol, self.inputs.knots)
         require_fixed_jumps(self.code, tape, self.directions)
         changes = self.changes
         if changes is None:
-            changes = changes_of_start(self.code, self.start, self.held, self.directions, tape.parts[0].modes)
-        sensitivities = Sensitivities(self.code, tape, self.directions, changes, solution)
+            modes = tape.parts[0].modes
+            changes = changes_of_start(self.code, self.start, self.held, self.directions, self.inputs, modes)
+        sensitivities = Sensitivities(self.code, tape, self.directions, changes, self.inputs, solution)
         if sensitivities.reason is not None and (accepted or sensitivities.error <= self.allowed):
             warn_user(
                 f"the sensitivities end at t = {sensitivities.valid_until!r} s, and are NaN after it: "
@@ -82,10 +92,10 @@ def sensitivity_run(problem: Problem, start: RunStart, held: Collection[str], op
         raise SolveError("derivatives of motions need the dense output of the run: leave out dense_output=False")
     directions = read_directions(problem.functions.description, options["sensitivities"], "sensitivities")
     code = VariationCode(problem, options["method"])
-    require_constant(problem, directions)
+    directions, inputs = input_changes(problem.functions.description, problem.inputs, directions)
     known = not code.functions.description.contacts.rows
-    changes = changes_of_start(code, start, held, directions) if known else None
-    return SensitivityRun(code, directions, start, held, changes, options["rtol"], allowed_error(options))
+    changes = changes_of_start(code, start, held, directions, inputs) if known else None
+    return SensitivityRun(code, directions, inputs, start, held, changes, options["rtol"], allowed_error(options))
 
 
 _BESIDE: Final = 1e-9
@@ -111,6 +121,7 @@ class GradientRun:
     code: VariationCode
     objective: Objective
     directions: tuple[Direction, ...]
+    inputs: InputChanges
     start: RunStart
     held: Collection[str]
     rtol: Any
@@ -119,27 +130,30 @@ class GradientRun:
 
     @property
     def stops(self) -> Array | None:
-        """The times of the samples, (n,)."""
-        samples = self.objective.samples
-        return np.array([t for t, _ in samples]) if samples else None
+        """The times of the samples, and those at which the changes of inputs begin and end, (n,)."""
+        samples, knots = np.array([t for t, _ in self.objective.samples]), self.inputs.knots
+        times = samples if knots is None else np.concatenate([samples, knots])
+        return times if times.size else None
 
-    def result(self, solution: Solution, accepted: bool = False) -> tuple[tuple[float, dict[str, float]] | None, float]:
+    def result(self, solution: Solution, accepted: bool = False) -> tuple[tuple[float, dict[str, Any]] | None, float]:
         """The value and the gradient by name, and the error of the steps.
 
         None without ``accepted`` if the steps are too long for a gradient.
         """
-        tape = tape_of(self.code, dense_of(solution), solution, self.rtol)
+        tape = tape_of(self.code, dense_of(solution), solution, self.rtol, self.inputs.knots)
         require_fixed_jumps(self.code, tape, self.directions)
         is_terminal, reasons = solution.status is Outcome.TERMINAL_EVENT, list[Any]()
         missing = NONDIFFERENTIABLE[self.nondifferentiable]
         collect = refuse if missing is refuse else reasons.append
-        pulled = pull_back(ObjectiveCode(self.code, self.objective), tape, is_terminal, collect)
+        functions = ObjectiveCode(self.code, self.objective)
+        pulled = pull_back(functions, tape, self.inputs, is_terminal, collect)
         error = error_of_gradient(self.code, tape, pulled)
         if not (accepted or error <= self.allowed):
             return None, error
         for reason in reasons:
             missing(reason)
-        start = changes_of_start(self.code, self.start, self.held, self.directions, tape.parts[0].modes)
+        modes = tape.parts[0].modes
+        start = changes_of_start(self.code, self.start, self.held, self.directions, self.inputs, modes)
         return (pulled.value, gradient_by_name(self.directions, start, pulled)), error
 
 
@@ -171,9 +185,9 @@ def gradient_run(
         derived[_CHECKED] = objective  # programs repeat the same one, and SymPy takes longer than a short run
     directions = read_directions(problem.functions.description, names, "with_respect_to")
     code = VariationCode(problem, options["method"])
-    require_constant(problem, directions)
+    directions, inputs = input_changes(problem.functions.description, problem.inputs, directions)
     tolerances = options["rtol"], allowed_error(options)
-    return GradientRun(code, objective, directions, start, held, *tolerances, nondifferentiable)
+    return GradientRun(code, objective, directions, inputs, start, held, *tolerances, nondifferentiable)
 
 
 def require_fixed_jumps(code: VariationCode, tape: Tape, directions: tuple[Direction, ...]) -> None:
@@ -206,36 +220,23 @@ def dense_of(solution: Solution) -> Dense:
     return solution.dense
 
 
-def require_constant(problem: Problem, directions: tuple[Direction, ...]) -> None:
-    """Raise `SolveError` for inputs that vary in time and have no single value to differentiate in."""
-    scalars, d = problem.inputs.scalars, problem.functions.description
-    laws = problem.inputs.laws.slots if problem.inputs.laws is not None else ()
-    for direction in directions:
-        if direction.kind is not Kind.INPUT:
-            continue
-        if direction.index in laws:
-            raise SolveError(f"the input {direction.name} is determined by its law: vary the parameters of the law")
-        source = problem.inputs if problem.inputs.laws is None else problem.inputs.without_laws
-        scalars = source.scalars if source is not None else None
-        if scalars is None or not isinstance(scalars[direction.index], float):
-            raise SolveError(
-                f"the input {direction.name} is not constant in this run; sensitivities are available with respect to "
-                f"constant inputs of {d.name!r}"
-            )
-
-
 def changes_of_start(
     code: VariationCode,
     start: RunStart,
     held: Collection[str],
     directions: tuple[Direction, ...],
+    inputs: InputChanges,
     modes: Array | None = None,
 ) -> Any:
-    """The changes (n_y, k) of the start along the directions; ``modes``: of the contacts there, None: all are open."""
+    """The changes (n_y, k) of the start along the directions, and those ``inputs`` of the inputs.
+
+    ``modes``: of the contacts there, None: all are open.
+    """
     y = np.concatenate([np.asarray(x, dtype=np.float64) for x in (start.q, start.u, start.s)])
     at, numbers = code.at(start.t, y), np.zeros(code.modes.size) if modes is None else modes
 
     def residual_changes(dy: Array, dr: Array | None, dp: Array | None) -> Array:
         return code.residual_changes(at, numbers, dy, dr, dp)
 
-    return start_changes(code.functions, directions, held, residual_changes, code.n_position_rows(numbers))
+    n_p, of_r = code.n_position_rows(numbers), inputs.at(start.t)
+    return start_changes(code.functions, directions, held, residual_changes, n_p, of_r)

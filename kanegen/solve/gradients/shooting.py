@@ -26,7 +26,8 @@ from kanegen.solve.consistent import RunStart, make_consistent
 from kanegen.solve.gradients.code import VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
 from kanegen.solve.gradients.forward import propagate
-from kanegen.solve.gradients.runs import require_constant, tape_of
+from kanegen.solve.gradients.inputs import InputChanges, require_constant
+from kanegen.solve.gradients.runs import tape_of
 from kanegen.solve.gradients.tape import Tape
 from kanegen.solve.run.integrate import integrate
 from kanegen.solve.run.problem import Problem
@@ -177,7 +178,8 @@ class _Piece:
         ``start`` (n_y, n): the changes at the start. Those at the end are at fixed time; without events there, the time
         does not change.
         """
-        changes, events = propagate(code, self.tape, directions, start).whole(), self.tape.events
+        inputs = InputChanges(len(code.functions.description.inputs), directions)
+        changes, events = propagate(code, self.tape, directions, start, inputs).whole(), self.tape.events
         if self.stop is None and not self._ends_with_event:
             t, end = self.tape.parts[-1].end
             rate = code.rate(t, end, self.tape.parts[-1].modes)
@@ -219,7 +221,7 @@ class Shooting:
         """What differentiates the motions. Raises `SolveError` for what it cannot do."""
         code = VariationCode(self._problem, self.setting.options["method"])
         if self.varied is not None:
-            require_constant(self._problem, (self.varied.direction,))
+            require_constant(self._problem.inputs, (self.varied.direction,))
         return code
 
     def _start(self, t: float, y: Array) -> RunStart:

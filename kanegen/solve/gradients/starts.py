@@ -29,13 +29,15 @@ def start_changes(
     held: Collection[str],
     residual_changes: Callable[[Array, Array | None, Array | None], Array],
     n_p: int,
+    of_r: Array,
 ) -> Array:
     """The changes (n_y, k) of the start along the directions.
 
     The start values that are ``held`` by name, and those that vary, do not move with other directions; the remaining
     coordinates and speeds move as little as the constraints and the closed contacts demand. ``residual_changes(dy, dr,
     dp)``: the changes (n_c,) of their residuals, the first ``n_p`` of which are of positions; with rows dy (k, n_y)
-    those (k, n_c) along k directions. Raises `SolveError` for a start value that others determine.
+    those (k, n_c) along k directions. ``of_r`` (n_r, k): the changes of the inputs. Raises `SolveError` for a start
+    value that others determine.
     """
     d = functions.description
     state = (*d.coordinates, *d.speeds, *d.states)
@@ -45,10 +47,7 @@ def start_changes(
     of_state = residual_changes(np.eye(len(state)), None, None).T
     if not of_state.size:
         return changes
-    of_r, of_p = (
-        unit_columns(directions, kind, n)
-        for kind, n in ((Kind.INPUT, len(d.inputs)), (Kind.PARAMETER, len(d.parameters)))
-    )
+    of_p = unit_columns(directions, Kind.PARAMETER, len(d.parameters))
     varied = {direction.name for direction in directions if direction.kind is Kind.START}
     n_moving = len(d.coordinates) + len(d.speeds)
     free = [k for k, name in enumerate(state[:n_moving]) if name not in varied and name not in held]

@@ -34,14 +34,25 @@ def value_at(polynomial: Any, t: float) -> Array:
     return values
 
 
+def is_continuous(polynomial: Any) -> bool:
+    """Whether the values of a polynomial have no jumps."""
+    return not _jumps(polynomial).any()
+
+
+def _jumps(polynomial: Any) -> Array:
+    """The jumps of the values between the pieces, (n - 1, m); zero for those that are rounding errors."""
+    ends = np.polyval(polynomial.c[:, :-1], np.diff(polynomial.x)[:-1, None])
+    jumps: Array = np.abs(polynomial.c[-1, 1:] - ends)
+    return np.where(jumps > _JUMP * np.abs(polynomial.c[-1]).max(initial=0.0), jumps, 0.0)
+
+
 def derivative(polynomial: Any, what: str) -> Any:
     """The time derivative; ``what`` names the function in the error.
 
     Raises `SolveError` if the values jump, because the derivative would contain an impulse.
     """
-    ends = np.polyval(polynomial.c[:, :-1], np.diff(polynomial.x)[:-1, None])
-    jumps = np.abs(polynomial.c[-1, 1:] - ends)
-    if jumps.max(initial=0.0) > _JUMP * np.abs(polynomial.c[-1]).max(initial=0.0):
+    jumps = _jumps(polynomial)
+    if jumps.any():
         place = int(np.argmax(jumps.max(axis=1)))
         raise SolveError(
             f"{what} jumps by {jumps[place].max():.6g} at t = {float(polynomial.x[place + 1])!r} s and has no "

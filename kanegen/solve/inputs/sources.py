@@ -45,7 +45,7 @@ class RunInputs:
     feedback laws that determine inputs, None without; the values are then those of the laws. ``without_laws``: the same
     inputs with zeros for these. ``scalars``: each input by itself, if it is known. ``held``: indices of the inputs
     whose values are held between samples. ``interval``: the first and the last time of a table or spline.
-    ``changes``: what is known to change in time.
+    ``changes``: what is known to change in time. ``given``: what the user gave for an input, by index.
     """
 
     compiled: Any
@@ -58,6 +58,7 @@ class RunInputs:
     held: tuple[int, ...] = ()
     interval: tuple[float, float] | None = None
     changes: Changes = field(default_factory=Changes)
+    given: Mapping[int, Any] = field(default_factory=dict)
     _known: dict[float, Any] = field(default_factory=dict)
 
     @property
@@ -122,9 +123,9 @@ def run_inputs(
     if r is None or isinstance(r, Mapping):
         return _by_name(module, description, r or {}, needed, law_values)
     if type(r) is tuple and any(map(np.iterable, r)):
-        return _piecewise(module, table(r, "the input table"), description)
+        return _whole(r, _piecewise(module, table(r, "the input table"), description), description)
     if (spline := from_scipy(r, "the input spline")) is not None:
-        return _piecewise(module, spline, description)
+        return _whole(r, _piecewise(module, spline, description), description)
     if type(r).__name__ in ("LowLevelCallable", "PyCapsule"):
         compiled = module.Inputs.compiled(r)
         call = partial(_call_compiled, r, len(description.inputs), compiled.of_state)
@@ -142,6 +143,11 @@ def _constant(module: Evaluator, values: Any) -> RunInputs:
     array = np.array(values, dtype=np.float64)
     array.setflags(write=False)  # several runs can share it
     return RunInputs(compiled, lambda t: array, scalars=tuple(array.tolist()))
+
+
+def _whole(r: Any, inputs: RunInputs, description: Description) -> RunInputs:
+    """The inputs of which one table or spline ``r`` gives all."""
+    return replace(inputs, given=dict.fromkeys(range(len(description.inputs)), r))
 
 
 def _piecewise(module: Evaluator, polynomial: Any, description: Description) -> RunInputs:
@@ -168,7 +174,8 @@ def _by_name(
     inputs = of_scalars(module, description, scalars)
     breakpoints = tuple(t for value in named.values() if isinstance(value, Signal) for t in value.breakpoints)
     changes = replace(inputs.changes, breakpoints=breakpoints)
-    inputs = replace(inputs, scalars=tuple(scalars), changes=changes)
+    by_index = {names.index(name): value for name, value in named.items()}
+    inputs = replace(inputs, scalars=tuple(scalars), changes=changes, given=by_index)
     if not slots:
         return inputs
     if law_values is None:

@@ -19,6 +19,7 @@ from kanegen.solve.contacts import check_run, start_modes, watched_events
 from kanegen.solve.feedback.closed_loop import check_control
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.gradients.directions import read_directions
+from kanegen.solve.gradients.inputs import input_changes
 from kanegen.solve.many.batch import Batching, parameters_of
 from kanegen.solve.many.lanes import on_lanes
 from kanegen.solve.many.motions import Motions, read_motions, requested_times
@@ -120,10 +121,18 @@ class Ensembles(Integrable, Batching):
             raise SolveError(problem)
         self._require_usable(functions, motions, span, common)
         reduced, names = reduction(functions, reduce), _varied(self.description, sensitivities)
+        columns = self._columns(names, motions.r.sample)
         if reduced is not None and names:
             raise SolveError("there are no derivatives of reductions: give reduce= or sensitivities=, not both")
         runs = Runs(solver._runs.toward(*span).solver, motions, span, times, reduced, common, names)
-        return _integrate(runs, number, progress)
+        return _integrate(runs, columns, number, progress)
+
+    def _columns(self, names: tuple[str, ...], r: Any) -> tuple[str, ...]:
+        """The names of the columns of derivatives: those of what varies, with the ordinates of tables and splines."""
+        if set(names).isdisjoint(self.description.inputs):
+            return names
+        directions = read_directions(self.description, names, "sensitivities")
+        return tuple(x.label for x in input_changes(self.description, self._runs.inputs(r), directions)[0])
 
     def _require_usable(
         self, functions: CompiledFunctions, motions: Motions, span: tuple[float, float], options: CommonOptions
@@ -166,13 +175,14 @@ def _check(solver: Any, options: CommonOptions, progress: Any) -> None:
         solver._functions.require(("jacobian_q", "jacobian_u", "jacobian_t"))
 
 
-def _integrate(runs: Runs, threads: int, progress: Any) -> Ensemble:
+def _integrate(runs: Runs, columns: tuple[str, ...], threads: int, progress: Any) -> Ensemble:
+    """``columns``: the names of the columns of derivatives."""
     d, count = runs.solver.description, runs.motions.count
     width = len(d.components)
     times = runs.times
     if times is None:
         times = np.array(runs.span[1:] if runs.reduction is None else ())
-    results = Results(count, times, width, runs.reduction is not None, runs.sensitivities)
+    results = Results(count, times, width, runs.reduction is not None, columns)
     lanes = on_lanes(runs, results)
     stopped, rows = threading.Event(), iter(range(count))
     number = max(1, min(threads, count))

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
+from kanegen.solve.gradients.directions import columns_of
 from kanegen.solve.solution import Outcome
-from kanegen.solve.values import known_name
+from kanegen.solve.values import known_name, shown
 
 
 def is_success(status: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -48,13 +49,15 @@ class EnsembleSensitivities:
     matrix: Array
 
     def __getitem__(self, key: tuple[Any, Any]) -> Array:
-        """The derivative (N, K) of a variable with respect to a quantity; both by name or symbol."""
+        """The derivative (N, K) of a variable with respect to a quantity; both by name or symbol.
+
+        With respect to an input that a table gives, (N, K, n): a column for each ordinate.
+        """
         i = self.variables.index(known_name(key[0], self.variables, "variable"))
-        k = self.names.index(known_name(key[1], self.names, "quantity that varies"))
-        return np.asarray(self.matrix[:, :, i, k])
+        return np.asarray(self.matrix[:, :, i, columns_of(self.names, key[1])])
 
     def __repr__(self) -> str:
-        return f"<Sensitivities of {len(self.matrix)} motions with respect to {', '.join(self.names)}>"
+        return f"<Sensitivities of {len(self.matrix)} motions with respect to {shown(self.names)}>"
 
 
 @dataclass(frozen=True, eq=False)

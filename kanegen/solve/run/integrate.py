@@ -119,6 +119,7 @@ def _instants(problem: Problem, t0: float, t1: float, rtol: Any, stops: Array | 
     of_inputs = problem.inputs.changes.instants((t0, t1), rtol)
     if stops is None:
         return of_inputs
+    stops = stops[(stops >= min(t0, t1)) & (stops <= max(t0, t1))]
     return np.unique(np.concatenate([stops, np.ravel(of_inputs if of_inputs is not None else [])]))
 
 
@@ -211,7 +212,7 @@ class Integrable(Evaluation):
         s0: Any = None,
         nondifferentiable: str = "error",
         **options: Unpack[RunOptions],
-    ) -> tuple[float, dict[str, float]]:
+    ) -> tuple[float, dict[str, Any]]:
         """Integrate a motion, and compute a function of it with its gradient, whatever the number of parameters.
 
         The gradient is that of the steps that were taken (discrete adjoint), through events, impacts and changes of the
@@ -223,7 +224,7 @@ class Integrable(Evaluation):
             See :class:`kanegen.Objective`.
         with_respect_to
             Names or symbols of parameters, of coordinates, speeds and states, which stand for their start values, and
-            of inputs that are constant in the run.
+            of inputs that are constant in the run, or that a table or spline gives.
         t_span, q0, u0, r, s0
             As for :meth:`integrate`. A start that constraints complete moves with what varies; values that a mapping
             gives by name do not.
@@ -238,7 +239,8 @@ class Integrable(Evaluation):
         value : float
             The objective.
         gradient : dict
-            Its derivatives by name.
+            Its derivatives by name; for an input that a table or spline gives an array (n,), with the derivative with
+            respect to each ordinate.
 
         Raises
         ------
@@ -254,7 +256,7 @@ class Integrable(Evaluation):
         run = gradient_run(problem, start, held, objective, with_respect_to, complete, self.model, nondifferentiable)
         events = detected_events(problem, start, t1, complete)
         check_start(problem, start)
-        result: tuple[float, dict[str, float]] = _differentiated(problem, start, t1, complete, events, run)[2]
+        result: tuple[float, dict[str, Any]] = _differentiated(problem, start, t1, complete, events, run)[2]
         return result
 
     @cached_property
