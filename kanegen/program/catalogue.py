@@ -69,20 +69,25 @@ REACTION: Final = "reaction:"
 CHANGE_OF: Final = "change:"
 """The beginning of the names of functions of the changes of quantities and outputs along a direction of (y, r, p)."""
 
+LAW_SLOPES: Final = "law_slopes"
+"""The values of all feedback laws, then their derivatives with respect to (y, r, forces, p, t)."""
+
 CONTACT_FORCES: Final = "contact_forces"
 """The name of the multipliers of the contact rows among the quantities along motions, (n_rows,), N."""
 
 CLOSED: Final = ":laws"
-"""The end of the names of functions whose inputs with a feedback law have the values of the law."""
+"""The end of the names of functions whose inputs with a continuous feedback law have the values of the law."""
 
-VARIATIONS: Final = (VARIATION, EVENT_CHANGES, RESIDUAL_CHANGES, CONTACT_CHANGES, JUMP_CHANGES, SWITCH_CHANGES)
+VARIATIONS: Final = (
+    VARIATION, EVENT_CHANGES, RESIDUAL_CHANGES, CONTACT_CHANGES, JUMP_CHANGES, SWITCH_CHANGES, LAW_SLOPES,
+)  # fmt: skip
 """The functions of the sensitivities of motions; they are in programs of their own, with further arguments."""
 
 
 class OfExpressions(str):
     """The name of a function of expressions in the symbols of a model; its text identifies them.
 
-    ``kind``: `ADJOINT`, `RATES` or `TERMS`. ``closed``: with the feedback laws of the inputs.
+    ``kind``: `ADJOINT`, `RATES` or `TERMS`. ``closed``: with the continuous feedback laws.
     """
 
     kind: str

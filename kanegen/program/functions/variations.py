@@ -39,6 +39,7 @@ from kanegen.program.catalogue import (
     CONTACT_FORCES,
     EVENT_CHANGES,
     JUMP_CHANGES,
+    LAW_SLOPES,
     NUMBERS,
     RATES,
     REACTION,
@@ -60,6 +61,7 @@ _SUMMARIES: Final = {
     CONTACT_CHANGES: "what the modes of contacts depend on, then its changes along a direction",
     JUMP_CHANGES: "speeds after a jump and impulses of the contact rows, then the changes of these speeds",
     SWITCH_CHANGES: "changes of the functions of time at which the rates switch",
+    LAW_SLOPES: "values of the feedback laws, then their derivatives with respect to (y, r, forces, p, t)",
     RESIDUAL_CHANGES: "changes of the residuals of the constraints and of the contact rows along a direction",
     ADJOINT: "gradient of the weighted sum of y' = (q', u', s') with respect to (y, r, forces, p)",
 }
@@ -83,6 +85,9 @@ def add_variation(f: Functions, name: str) -> None:
     if kind.startswith(CHANGE_OF):
         quantity = kind.removeprefix(CHANGE_OF)
         f.add(name, builder.change_of(quantity), f"change of {quantity} along a direction")
+        return
+    if kind == LAW_SLOPES:
+        f.add(name, builder.terms(f.equations.once(feedback_laws)), _SUMMARIES[kind])
         return
     if kind in builder.in_modes:
         f.add(name, builder.in_modes[kind](f.fragment()), _SUMMARIES[kind])
@@ -122,7 +127,7 @@ def _require_steady(builder: _Variations) -> None:
 
 
 class _Variations:
-    """What builds the functions of variations. ``closed``: with the feedback laws of inputs."""
+    """What builds the functions of variations. ``closed``: with the continuous feedback laws of inputs."""
 
     def __init__(self, f: Functions, closed: bool) -> None:
         self.f, self.system = f, f.equations.system
@@ -136,8 +141,9 @@ class _Variations:
         self.change_of_p = [graph.input("g", n_g + i) for i in range(len(self.system.p))]
         self.laws: Mapping[Node, Node] = {}
         if closed:
-            places = f.equations.model.inputs_with_law
-            self.laws = dict(zip((self.system.r[k] for k in places), f.equations.once(feedback_laws), strict=True))
+            model = f.equations.model
+            laws = zip(model.inputs_with_law, f.equations.once(feedback_laws), strict=True)
+            self.laws = {self.system.r[k]: law for k, law in laws if model.inputs[k].sample_time is None}
 
     def add(self, name: str, summary: str, fast: Make, general: Make) -> None:
         """Add a function of straight-line code, or where there is none, or a pivot is too small, of general code.

@@ -36,24 +36,33 @@ class ActiveLaws:
     @property
     def held(self) -> tuple[int, ...]:
         """Indices of the inputs whose laws are sampled."""
-        return tuple(k for k in self.slots if self.description.laws[k].sample_time is not None)
+        return tuple(k for k in self.slots if self.is_held(k))
 
     def controls(self, module: Evaluator) -> tuple[Any, ...]:
         """The module's ``Control`` for each group of laws that are evaluated together: continuously, or at samples."""
+        return tuple(self._control(module, slots) for slots in self.groups())
+
+    def groups(self) -> tuple[list[int], ...]:
+        """The inputs, by index, of each group of laws that are evaluated together."""
         groups: dict[tuple[float | None, float], list[int]] = {}
         for k in self.slots:
             law = self.description.laws[k]
             groups.setdefault((law.sample_time, law.delay), []).append(k)
-        return tuple(self._control(module, slots, *times) for times, slots in groups.items())
+        return tuple(groups.values())
 
-    def _control(self, module: Evaluator, slots: Sequence[int], sample_time: float | None, delay: float) -> Any:
+    def is_held(self, slot: int) -> bool:
+        """Whether the law of an input is sampled."""
+        return self.description.laws[slot].sample_time is not None
+
+    def _control(self, module: Evaluator, slots: Sequence[int]) -> Any:
+        sample_time, delay = self.description.laws[slots[0]].sample_time, self.description.laws[slots[0]].delay
         infinite = np.full(len(slots), np.inf)  # the function contains the limits
         options: dict[str, Any] = {"sample_time": sample_time or 0.0, "delay": delay}
         if len(slots) < len(self.description.laws):
-            options["places"] = self._places(slots)
+            options["places"] = self.places(slots)
         return module.Control(LAWS, slots, -infinite, infinite, **options)
 
-    def _places(self, slots: Sequence[int]) -> tuple[int, ...]:
+    def places(self, slots: Sequence[int]) -> tuple[int, ...]:
         """Indices of inputs among the values of all laws."""
         order = list(self.description.laws)
         return tuple(order.index(k) for k in slots)
@@ -63,7 +72,7 @@ class ActiveLaws:
 
         ``inputs`` takes the first ``n_arguments`` of these arguments.
         """
-        slots, places = list(self.slots), list(self._places(self.slots))
+        slots, places = list(self.slots), list(self.places(self.slots))
 
         def evaluate(t: float, *state: Any) -> Array:
             r = np.array(inputs(t, *state[: n_arguments - 1]), dtype=np.float64)

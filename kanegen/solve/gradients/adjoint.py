@@ -23,6 +23,7 @@ from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
 from kanegen.solve.gradients.events import InstantDerivative, Missing, instant_derivative, refuse
 from kanegen.solve.gradients.inputs import InputChanges, input_rates
 from kanegen.solve.gradients.objective import Objective
+from kanegen.solve.gradients.samples import HeldWeights, piece_of
 from kanegen.solve.gradients.tape import Part, Tape
 
 _SAME_TIME: Final = 1e-12
@@ -90,6 +91,7 @@ class Pulled:
     """
 
     inputs: InputChanges
+    held: HeldWeights | None
     weights: Array
     of_inputs: Array
     of_p: Array
@@ -97,11 +99,22 @@ class Pulled:
     errors: Array
     value: float = 0.0
 
-    def add(self, t: float, slopes: Array) -> None:
-        """Add slopes in (r, p) at a time."""
+    def add(self, t: float, slopes: Array, held: float | None = None) -> None:
+        """Add slopes in (r, p) at a time; ``held``: the time whose samples act, by default the same."""
         changes = self.inputs.at(t)
         self.of_inputs += slopes[: len(changes)] @ changes
         self.of_p += slopes[len(changes) :]
+        if self.held is not None:
+            self.held.add(t if held is None else held, slopes[: len(changes)])
+
+    def release(self, part: int, row: int, t: float) -> None:
+        """Pull through the samples of laws that are taken at a state of a part."""
+        if self.held is None:
+            return
+        total, n_y = self.held.released(part, row), len(self.weights)
+        if isinstance(total, np.ndarray):
+            self.weights += total[:n_y]
+            self.add(t, total[n_y:])
 
 
 def pull_back(
@@ -119,13 +132,13 @@ def pull_back(
     n_y, own = code.n_y, at_end.slopes[0]
     weights, of_p = own[:n_y].copy(), np.zeros(len(code.functions.parameters))
     sizes = np.abs(np.concatenate([weights, own[-1 - of_p.size : -1]]))
-    none = np.zeros(inputs.at(t_end).shape[1])
-    pulled = Pulled(inputs, weights, none, of_p, sizes, np.zeros(sizes.size), float(at_end.values[0]))
+    none, held = np.zeros(inputs.at(t_end).shape[1]), None if code.held is None else HeldWeights(code.held)
+    pulled = Pulled(inputs, held, weights, none, of_p, sizes, np.zeros(sizes.size), float(at_end.values[0]))
     pulled.add(t_end, own[n_y:-1])
     rate_at_end = _rate_at_end(functions, tape, own) if is_terminal else 0.0
     samples = _placed(objective, tape)
     for k in reversed(range(len(tape.parts))):
-        _pull_part(functions, tape.parts[k], samples.get(k, {}), pulled)
+        _pull_part(functions, tape.parts[k], k, samples.get(k, {}), pulled)
         if k:
             ended = is_terminal and k == len(tape.parts) - 1
             derivative = instant_derivative(code, tape.events[k - 1], tape.parts[k - 1], tape.parts[k], missing)
@@ -144,10 +157,14 @@ def _rate_at_end(functions: ObjectiveCode, tape: Tape, slopes: Array) -> float:
     return float(rate)
 
 
-def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Sequence[int]], pulled: Pulled) -> None:
-    """Pull through the steps of a part, and add its samples, whose numbers are given by the state of the part."""
-    code, d = functions.code, functions.code.functions.description
-    n_r, added = len(d.inputs), None
+def _pull_part(
+    functions: ObjectiveCode, part: Part, index: int, samples: Mapping[int, Sequence[int]], pulled: Pulled
+) -> None:
+    """Pull through the steps of a part, which is number ``index``, and add its samples.
+
+    ``samples``: their numbers by the state of the part.
+    """
+    code, added = functions.code, None
     if part.t.size:
         functions.require_unique(float(part.t[0]), part.y[0], part.modes)
     if samples:
@@ -159,7 +176,26 @@ def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Seque
             added[place] = slopes[: code.n_y]
             pulled.add(float(times[place]), slopes[code.n_y : -1])
             pulled.value += float(terms.values[[1 + i for i in numbers]].sum())
+    if code.held is None:
+        _pull_steps(functions, part, added, pulled)
+    else:
+        if len(part.t):
+            pulled.release(index, len(part.t), part.t_end)
+        for bounds in reversed(code.held.pieces(index)):
+            piece = piece_of(part, bounds)
+            own = None if added is None else added[bounds[0] : bounds[1] + 1]
+            _pull_steps(functions, piece, own, pulled)
+            pulled.release(index, bounds[0], float(piece.t[0]) if piece.t.size else piece.t_end)
+    if added is not None:
+        pulled.weights += added[0]
+
+
+def _pull_steps(functions: ObjectiveCode, part: Part, added: Array | None, pulled: Pulled) -> None:
+    """Pull through steps; ``added`` (m + 1, n_y) or None: weights of their states, of which those of the first one are
+    left out."""
+    code = functions.code
     loads, step, row = code.loads(part)
+    n_r = len(code.functions.description.inputs)
     of_loads = np.zeros_like(loads)
     plan = AdjointPlan(
         part.t, part.h, part.y, part.edges, part.fresh, loads, of_loads, added, pulled.weights, pulled.of_p,
@@ -175,8 +211,8 @@ def _pull_part(functions: ObjectiveCode, part: Part, samples: Mapping[int, Seque
     pulled.value += result.cost
     changes = pulled.inputs.at(code.stage_times(part).ravel() if step else np.full(len(loads), part.t_end))
     pulled.of_inputs += np.tensordot(of_loads[:, :n_r], changes, axes=2)
-    if added is not None:
-        pulled.weights += added[0]
+    if pulled.held is not None and part.t.size:
+        pulled.held.add(float(part.t[0]), of_loads[:, :n_r].sum(axis=0))
 
 
 def _pull_events(
@@ -198,7 +234,7 @@ def _pull_events(
         rate -= functions.running(last.t, np.concatenate([last.q, last.u_after, last.s_after]), after.modes)
     total = derivative.states.T @ pulled.weights + derivative.times * (rate + (rate_at_end if is_last else 0.0))
     pulled.weights = total[:n_y]
-    pulled.add(part.t_end, total[n_y:])
+    pulled.add(part.t_end, total[n_y:], part.last_start)
 
 
 def _placed(objective: Objective, tape: Tape) -> dict[int, dict[int, list[int]]]:

@@ -24,14 +24,15 @@ from kanegen.program.catalogue import (
     CONTACT_CHANGES,
     EVENT_CHANGES,
     JUMP_CHANGES,
+    LAW_SLOPES,
     RESIDUAL_CHANGES,
     VARIATION,
 )
 from kanegen.solve.contacts import contacts_at
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
-from kanegen.solve.gradients.inputs import InputChanges
 from kanegen.solve.gradients.modes import ContactModes, require_known_friction
-from kanegen.solve.gradients.tape import Part
+from kanegen.solve.gradients.samples import Clock, HeldLaws, hold
+from kanegen.solve.gradients.tape import Part, Tape
 from kanegen.solve.run.problem import Problem
 
 CHANGES: Final = (RESIDUAL_CHANGES, EVENT_CHANGES, CONTACT_CHANGES, JUMP_CHANGES)
@@ -49,6 +50,11 @@ class Inside(NamedTuple):
 
     times: Array
     first: NDArray[np.int32]
+
+    def of(self, bounds: tuple[int, int]) -> Inside:
+        """Those of the steps between two states."""
+        places = self.first[bounds[0] : bounds[1] + 1]
+        return Inside(np.ascontiguousarray(self.times[places[0] : places[-1]]), places - places[0])
 
 
 class Forward(NamedTuple):
@@ -74,7 +80,10 @@ class VariationCode:
         self.given = np.concatenate([self.functions.parameters, np.asarray(self.functions.prepared.gains)])
         self.modes = ContactModes(self.functions)
         self._in_modes: dict[tuple[Any, ...], Any] = {}
-        self.is_closed = problem.inputs.laws is not None
+        laws = problem.inputs.laws
+        self.is_closed = laws is not None and not all(map(laws.is_held, laws.slots))
+        self.clocks: tuple[Clock, ...] = ()
+        self.held: HeldLaws | None = None
         self._end = CLOSED * self.is_closed
 
     @cached_property
@@ -90,11 +99,29 @@ class VariationCode:
         """Directions that are computed at a time."""
         return int(self._variation.lanes)
 
-    def at(self, t: float, y: Array) -> Point:
-        """A state with its inputs."""
+    def at(self, t: float, y: Array, held: float | None = None) -> Point:
+        """A state with its inputs; ``held``: the time whose samples act, by default ``t``."""
         d = self.functions.description
         q, u, s = np.split(y, np.cumsum([len(d.coordinates), len(d.speeds)]))
-        return self.problem.at(t, q, u, s)
+        at = self.problem.at(t, q, u, s)
+        if not self.clocks:
+            return at
+        r = np.array(at.r, dtype=np.float64)
+        hold(self.clocks, np.array([t if held is None else held]), r[None])
+        return at._replace(r=r)
+
+    def follow(self, tape: Tape) -> None:
+        """Note the samples of the laws in a run. Raises `SolveError` for those that the motion does not reproduce."""
+        self.held = HeldLaws(self.clocks, tape, self._laws) if self.clocks else None
+
+    def _laws(self, times: Array, states: Array) -> tuple[Array, Array]:
+        """The values (n, m) of all laws at states, and their slopes (n, m, n_y + n_r + n_p)."""
+        d, name = self.functions.description, LAW_SLOPES + self._end
+        n_r, m = len(d.inputs), len(d.laws)
+        values = np.array([self.value(name, self.at(t, y)) for t, y in zip(times.tolist(), states, strict=True)])
+        slopes = values[:, m:].reshape(len(times), m, -1)
+        without_forces = np.delete(slopes, np.s_[self.n_y + n_r : self.n_y + self.n_loads], axis=2)
+        return values[:, :m], without_forces[:, :, :-1]
 
     def rate(self, t: float, y: Array, modes: Array | None = None) -> Array:
         """y' at a state, (n_y,); with contacts in the given modes, without them with all contacts open."""
@@ -206,21 +233,21 @@ class VariationCode:
         states: tuple[Array, Array],
         changes: Array,
         directions: Sequence[Direction],
-        inputs: InputChanges,
+        of_r: Array,
         modes: Array,
     ) -> Array:
         """The changes (n_t, ..., k) of an output or a quantity at states (n_t,), (n_t, n_y) along directions.
 
-        ``changes`` (n_t, n_y, k): those of the states; where they are NaN, so is the result. ``inputs``: those of the
-        inputs. ``modes`` (n_t, n): of the contacts. All states in the same modes are evaluated in one call for each
-        direction.
+        ``changes`` (n_t, n_y, k): those of the states; where they are NaN, so is the result. ``of_r`` (n_t, n_r, k):
+        those of the inputs. ``modes`` (n_t, n): of the contacts. All states in the same modes are evaluated in one call
+        for each direction.
         """
         (times, y), found = states, None
         of_p = unit_columns(directions, Kind.PARAMETER, len(self.functions.description.parameters))
         known = np.isfinite(changes).all(axis=(1, 2))
         for numbers in np.unique(modes[known], axis=0):
             rows = np.flatnonzero(known & (modes == numbers).all(axis=1))
-            at, along = (times[rows], y[rows]), (changes[rows], inputs.at(times[rows]), of_p)
+            at, along = (times[rows], y[rows]), (changes[rows], of_r[rows], of_p)
             values = self._changes_in(name, at, along, numbers)
             if (softer := self.modes.softer(numbers)) is not None:
                 require_same(name, float(at[0][0]), values, self._changes_in(name, at, along, softer))
@@ -257,7 +284,8 @@ class VariationCode:
         values = np.zeros((1, self.n_loads))
         if inputs.laws is not None and inputs.without_laws is not None:
             inputs = inputs.without_laws
-        if not d.inputs or (inputs.scalars is not None and all(isinstance(x, float) for x in inputs.scalars)):
+        constant = inputs.scalars is not None and all(isinstance(x, float) for x in inputs.scalars)
+        if not d.inputs or (constant and not self.clocks):
             values[0, : len(d.inputs)] = inputs.scalars or ()
             return values, 0, 0
         times = self.stage_times(part)
@@ -265,6 +293,7 @@ class VariationCode:
         along = self.functions.module.inputs_along(self.problem.function, inputs.compiled, times.ravel(), states)
         values = np.zeros((times.size, self.n_loads))
         values[:, : len(d.inputs)] = along
+        hold(self.clocks, times.ravel(), values)
         return values, times.shape[1], 1
 
     def stage_times(self, part: Part) -> Array:
@@ -329,16 +358,19 @@ def require_differentiable(problem: Problem, method: str) -> None:
     """Raise `SolveError` if motions of a problem have no derivatives here, with the reason."""
     functions, inputs = problem.functions, problem.inputs
     d, reason = functions.description, None
+    acting = () if inputs.laws is None else inputs.laws.slots
+    continuous = {k for k, law in d.laws.items() if law.sample_time is None}
+    sampled = tuple(k for k in inputs.held if k not in acting)
     if FORMS[d.form].momenta:
         reason = f'form="{d.form}", whose state contains momenta: build with form="auto"'
     elif method in IMPLICIT:
         reason = f'method="{method}": use an explicit method, such as "dopri5" or "dop853"'
     elif problem.loop is not None:
         reason = "control=True: give the controls as inputs, or as laws of inputs"
-    elif inputs.held:
-        reason = f"sampled inputs ({', '.join(d.input_names(inputs.held))}): leave out sample_time"
-    elif inputs.laws is not None and set(inputs.laws.slots) != set(d.laws):
-        others = [d.inputs[k] for k in d.laws if k not in inputs.laws.slots]
+    elif sampled:
+        reason = f"sampled inputs ({', '.join(d.input_names(sampled))}): give laws of inputs, or leave out sample_time"
+    elif not continuous.isdisjoint(acting) and not continuous.issubset(acting):
+        others = [d.inputs[k] for k in d.laws if k in continuous and k not in acting]
         reason = f"values in place of some of the laws ({', '.join(others)}): give all laws, or none"
     elif (inputs.without_laws or inputs).of_state:
         reason = "an r that is code of the state: give a law of the input, kg.Input(..., law=...)"

@@ -34,6 +34,9 @@ _CONTINUOUS: Final = 1e-9
 _GRAZING: Final = 1e-6
 """A guard whose rate at zero is a smaller fraction of that in the step before does not pass through zero."""
 
+_BESIDE: Final = 1e-10
+"""Distance in time before an instant at which guards are compared with those at it, relative to the time or to 1 s."""
+
 _SAME: Final = 1e-7
 """Events whose times have derivatives with a smaller relative difference move together."""
 
@@ -107,8 +110,12 @@ class _Instant:
         d = self._d = code.functions.description
         self._n = code.n_y, len(d.inputs), len(d.parameters)
         self._t, self._y = events[0].t, _state_before(events[0])
-        self._at = code.at(self._t, self._y)
+        self._at = self._point(self._y)
         self._guards = tuple(code.functions.module.EVENTS)
+
+    def _point(self, y: Array) -> Point:
+        """A state at the instant, with the inputs that act before it."""
+        return self._code.at(self._t, y, self._before.last_start)
 
     def derivative(self) -> InstantDerivative:
         self._require_known_changes()
@@ -225,6 +232,13 @@ class _Instant:
 
     def _times(self, trigger: _Trigger) -> Array:
         """The derivatives of the time at which a guard is zero. Raises `SolveError` where it only touches zero."""
+        if self._after.from_instant and self._jumps(trigger):
+            if any(event.jumps for event in self._events):
+                refuse(
+                    f"the derivative of the motion is not available beyond {trigger.label} at t = {self._t!r} s, an "
+                    "instant at which an input jumps, and with it the guard"
+                )
+            return np.zeros(sum(self._n))
         if self._is_grazing(trigger):
             self._missing(
                 f"the motion has no derivative beyond {trigger.label} at t = {self._t!r} s: its guard touches zero "
@@ -233,6 +247,20 @@ class _Instant:
             return np.zeros(sum(self._n))
         slopes = np.array([self._change(trigger.function, x)[self._row(trigger)] for x in np.eye(sum(self._n))])
         return np.asarray(-slopes / self._rate_of(trigger))
+
+    def _jumps(self, trigger: _Trigger) -> bool:
+        """Whether a guard jumps over zero at an instant that is known before the run."""
+        beside = self._before.direction * _BESIDE * max(1.0, abs(self._t))
+        points = self._code.at(self._t - beside, self._y), self._code.at(self._t, self._y)
+        before, after = (self._guard(trigger, at) for at in points)
+        return abs(after - before) > self._least_rate(trigger) * abs(float(self._before.h[-1]))
+
+    def _guard(self, trigger: _Trigger, at: Point) -> float:
+        """The value of a guard before the instant."""
+        if trigger.function == EVENT_CHANGES:
+            return float(at.evaluate(self._code.functions.get("events").value)[trigger.index])
+        code = self._code
+        return float(code.change(CONTACT_CHANGES, at, np.zeros(code.n_y), modes=self._before.modes)[trigger.index])
 
     def _rate_of(self, trigger: _Trigger) -> float:
         """The rate of a guard along the motion, per second."""
@@ -264,12 +292,8 @@ class _Instant:
         code, part = self._code, self._before
         if not part.h.size:
             return 0.0
-        at = code.at(float(part.t[-1]), part.y[-2])
-        if trigger.function == EVENT_CHANGES:
-            guard = at.evaluate(code.functions.get("events").value)[trigger.index]
-        else:
-            guard = code.change(CONTACT_CHANGES, at, np.zeros(code.n_y), modes=part.modes)[trigger.index]
-        return _GRAZING * abs(float(guard / part.h[-1]))
+        guard = self._guard(trigger, code.at(float(part.t[-1]), part.y[-2]))
+        return _GRAZING * abs(guard / float(part.h[-1]))
 
     @cached_property
     def _rates_of_inputs(self) -> Array:
@@ -324,8 +348,7 @@ class _Instant:
     def _strike(self, events: Sequence[EventRecord], jump: Array, in_time: Array) -> None:
         """Fill in the derivatives of the speeds after an impact or an impulse. Raises `SolveError`."""
         code, (n_y, n_r, _), d = self._code, self._n, self._d
-        before = code.at(self._t, _state_before(events[0]))
-        after = code.at(self._t, _state_after(events[0]))
+        before, after = self._point(_state_before(events[0])), self._point(_state_after(events[0]))
         own = slice(len(d.coordinates), len(d.coordinates) + len(d.speeds))
         modes = code.modes.of_jump(events, self._before.named_modes, (before, after), self._missing)
         if not self._reproduces(events[0], before, modes):
@@ -355,7 +378,7 @@ class _Instant:
         """Fill in the derivatives of the states after the resets of the model's events, one after the other."""
         n_y, n_r, _ = self._n
         n_s, first = len(self._d.states), len(self._guards)
-        at = self._code.at(self._t, _state_before(events[0]))
+        at = self._point(_state_before(events[0]))
         resetting = [e for e in events if e.kind == "user" and self._acts(e)]
         if len(resetting) > 1:
             refuse(

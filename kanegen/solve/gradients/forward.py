@@ -19,6 +19,7 @@ from kanegen.solve.gradients.code import Forward, Inside, VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, columns_of, unit_columns
 from kanegen.solve.gradients.events import accumulating, closing_time, instant_derivative
 from kanegen.solve.gradients.inputs import InputChanges
+from kanegen.solve.gradients.samples import HeldChanges, piece_of
 from kanegen.solve.gradients.tape import Part, Tape, modes_at
 from kanegen.solve.solution import EventRecord
 from kanegen.solve.solution.records import Dense
@@ -31,12 +32,13 @@ class Propagated:
 
     ``parts``: those of each part of the tape. ``event_times``: for each event of the model the changes (k,) of its
     time. ``rest_times``: those of the time at which impacts come to rest that accumulate after the last part, or none.
-    ``missing``: why there are no changes after the last part, or None.
+    ``held``: those of the values of sampled laws. ``missing``: why there are no changes after the last part, or None.
     """
 
     parts: tuple[Forward, ...]
     event_times: tuple[Array, ...]
     rest_times: tuple[Array, ...]
+    held: HeldChanges | None = None
     missing: SolveError | None = None
 
     def whole(self) -> Propagated:
@@ -62,21 +64,24 @@ def propagate(
     dp = unit_columns(directions, Kind.PARAMETER, len(code.functions.description.parameters))
     parts, of_events, impacts = list[Forward](), list[Array](), Impacts(code)
     inside = [None] * len(tape.parts) if times is None else _inside(tape, times)
+    held = None if code.held is None else HeldChanges(code.held, code.n_y, start.shape[1])
     for k, part in enumerate(tape.parts):
-        times_of_inputs = 0.0 if inputs.is_constant else code.stage_times(part).ravel()
-        parts.append(code.forward(part, start, inputs.at(times_of_inputs), dp, dense, inside[k]))
+        parts.append(_through(code, part, k, start, (inputs, held), dp, (dense, inside[k])))
         if k == len(tape.events):
             break
         dr, sides = inputs.at(part.t_end), (part, tape.parts[k + 1])
+        if held is not None and part.t.size:
+            held.add_to(dr[None], np.array([part.last_start]))
         before = np.concatenate([parts[-1].states[-1], dr, dp])
         try:
             derivative = instant_derivative(code, tape.events[k], *sides)
         except SolveError as error:
-            return Propagated(tuple(parts), tuple(of_events), impacts.rest_times(tape.events[k], sides, before), error)
+            rest_times = impacts.rest_times(tape.events[k], sides, before)
+            return Propagated(tuple(parts), tuple(of_events), rest_times, held, error)
         impacts.note(tape.events[k], part, derivative.times @ before)
         of_events += [of_event @ before for of_event in derivative.event_times]
         start = derivative.states @ before
-    return Propagated(tuple(parts), tuple(of_events), ())
+    return Propagated(tuple(parts), tuple(of_events), (), held)
 
 
 def _inside(tape: Tape, times: Array) -> list[Inside]:
@@ -106,6 +111,55 @@ def changes_at(tape: Tape, changes: Propagated, times: Array) -> Array:
     if len(changes.parts) == len(tape.parts):
         result[len(known) :] = changes.parts[-1].states[-1]  # after a jump that ends the motion
     return result
+
+
+def changes_of_inputs(inputs: InputChanges, held: HeldChanges | None, times: Array) -> Array:
+    """The changes of all inputs at times (n_t,), (n_t, n_r, k); ``held``: those of the values of sampled laws."""
+    changes = inputs.at(times)
+    if held is not None:
+        held.add_to(changes, times)
+    return changes
+
+
+def _through(
+    code: VariationCode,
+    part: Part,
+    index: int,
+    start: Array,
+    inputs: tuple[InputChanges, HeldChanges | None],
+    dp: Array,
+    wanted: tuple[bool, Inside | None],
+) -> Forward:
+    """The changes through a part, which is number ``index``, from one sample of a law to the next.
+
+    ``wanted``: whether to keep the dense output, and the times inside steps.
+    """
+    (changes, held), (dense, inside) = inputs, wanted
+    if held is None or code.held is None:
+        times = np.zeros(1) if changes.is_constant else code.stage_times(part).ravel()
+        of_r = changes.at(times)
+        return code.forward(part, start, of_r[0] if changes.is_constant else of_r, dp, dense, inside)
+    found = list[Forward]()
+    for bounds in code.held.pieces(index):
+        piece = piece_of(part, bounds)
+        first = float(piece.t[0]) if piece.t.size else piece.t_end
+        held.take(index, bounds[0], start, changes.at(first), dp)
+        of_r = changes_of_inputs(changes, held, code.stage_times(piece).ravel())
+        found.append(code.forward(piece, start, of_r, dp, dense, None if inside is None else inside.of(bounds)))
+        start = found[-1].states[-1]
+    if len(part.t):
+        held.take(index, len(part.t), start, changes.at(part.t_end), dp)
+    return _joined(found)
+
+
+def _joined(pieces: Sequence[Forward]) -> Forward:
+    """The changes of pieces that follow each other as those of one part."""
+    states = [pieces[0].states, *(piece.states[1:] for piece in pieces[1:])]
+    every = [x.dense for x in pieces], [x.inside for x in pieces]
+    kept = ([x for x in rows if x is not None] for rows in every)
+    sizes, errors = (np.max(rows, axis=0) for rows in ([x.sizes for x in pieces], [x.errors for x in pieces]))
+    dense, inside = (np.concatenate(rows) if rows else None for rows in kept)
+    return Forward(np.concatenate(states), sizes, errors, dense, inside)
 
 
 class Impacts:
@@ -260,6 +314,7 @@ class Sensitivities:
         self.error = largest_error(tape, changes.parts, sizes_of(code, directions, tape))
         self.valid_until = tape.parts[len(changes.parts) - 1].t_end
         self.reason = None if changes.missing is None else str(changes.missing)
+        self._of_inputs = changes_of_inputs(inputs, changes.held, self.t)
         in_steps = [np.tile(part.modes, (len(part.y), 1)) for part in tape.parts]
         self._modes = at_stored_states(tape, in_steps) if at_steps else modes_at(tape, self.t)
         self.matrix: Array
@@ -353,5 +408,5 @@ class Sensitivities:
         if name in d.reactions and name not in d.outputs:
             name = f"{REACTION}{name}"
         return source.code.changes_of(
-            name, (self.t, self._states), self.matrix, source.directions, source.inputs, self._modes
+            name, (self.t, self._states), self.matrix, source.directions, self._of_inputs, self._modes
         )

@@ -14,6 +14,7 @@ from kanegen.errors import SolveError, brief, warn_user
 from kanegen.program.catalogue import SWITCH_CHANGES
 from kanegen.run_options import RunOptions
 from kanegen.solve.consistent import RunStart
+from kanegen.solve.gradients import samples
 from kanegen.solve.gradients.accuracy import allowed_error, error_of_gradient
 from kanegen.solve.gradients.adjoint import ObjectiveCode, gradient_by_name, pull_back
 from kanegen.solve.gradients.code import VariationCode
@@ -35,13 +36,17 @@ def tape_of(code: VariationCode, steps: Dense, solution: Solution, rtol: Any, kn
     ``knots``: times at which the changes of inputs begin and end.
     """
     problem = code.problem
+    code.clocks = samples.clocks_of(problem.inputs)
     end = float(solution.last[0])
     span = float(steps.t_old[0]) if steps.t_old.size else end, end
     instants = problem.inputs.changes.instants(span, rtol)
     own = problem.functions.module.switching_times(problem.functions.prepared, *span)
-    known = np.concatenate([np.ravel(x if x is not None else []) for x in (own, instants, knots)])
+    sampled = samples.instants(code.clocks)
+    known = np.concatenate([np.ravel(x if x is not None else []) for x in (own, instants, knots, sampled)])
     last = end, np.concatenate(solution.last[1:])
-    return read_tape(steps, last, solution.events, known, RunModes(code, solution))
+    tape = read_tape(steps, last, solution.events, known, RunModes(code, solution))
+    code.follow(tape)
+    return tape
 
 
 @dataclass(frozen=True, eq=False)

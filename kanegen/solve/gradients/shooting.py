@@ -220,6 +220,8 @@ class Shooting:
     def code(self) -> VariationCode:
         """What differentiates the motions. Raises `SolveError` for what it cannot do."""
         code = VariationCode(self._problem, self.setting.options["method"])
+        if held := self._problem.held:
+            raise SolveError(f"periodic motions are not available with sampled inputs ({', '.join(held)})")
         if self.varied is not None:
             require_constant(self._problem.inputs, (self.varied.direction,))
         return code

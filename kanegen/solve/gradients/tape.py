@@ -48,6 +48,11 @@ class Part:
         return -1.0 if self.h.size and self.h[0] < 0.0 else 1.0
 
     @property
+    def last_start(self) -> float:
+        """The time at the start of the last step; the end if there is none."""
+        return float(self.t[-1]) if self.t.size else self.t_end
+
+    @property
     def end(self) -> tuple[float, Array]:
         """The time and the state (n,) at the end."""
         return self.t_end, self.y[-1]
