@@ -19,7 +19,6 @@ from kanegen.solve.contacts import ContactState as ContactState
 from kanegen.solve.contacts import Impulse as Impulse
 from kanegen.solve.evaluation import AccelerationParts as AccelerationParts
 from kanegen.solve.evaluation import Wrench as Wrench
-from kanegen.solve.gradients.forward import Sensitivities as Sensitivities
 from kanegen.solve.gradients.orbit_curves import Bifurcation as Bifurcation
 from kanegen.solve.gradients.orbit_curves import PeriodicCurve as PeriodicCurve
 from kanegen.solve.gradients.orbits import PeriodicMotion as PeriodicMotion
@@ -39,6 +38,7 @@ from kanegen.solve.solution import Phase as Phase
 from kanegen.solve.solution import RunRecord as RunRecord
 from kanegen.solve.solution import Saturation as Saturation
 from kanegen.solve.solution import Statistics as Statistics
+from kanegen.solve.solution.sensitivities import Sensitivities as Sensitivities
 from kanegen.sweeps.designs import Design as Design
 from kanegen.sweeps.results import MemberFailure as MemberFailure
 from kanegen.sweeps.results import Sweep as Sweep

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, ClassVar, Final
@@ -15,9 +15,15 @@ from kanegen.codegen.description import Description
 from kanegen.errors import SolveError, brief
 from kanegen.solve import Solver
 from kanegen.solve.many.results import Ensemble
-from kanegen.solve.values import Variables, by_name
+from kanegen.solve.values import Variables, by_name, key_name
 from kanegen.sweeps.designs import Design
 from kanegen.sweeps.tasks import Computed, Piece, Values, among
+
+SENSITIVITIES: Final = "sensitivities"
+"""The argument of motions, and the result."""
+
+_OF_SENSITIVITIES: Final = ("variable", "with_respect_to")
+"""The dimensions of derivatives besides the time."""
 
 _STARTS: Final = ("q0", "u0", "s0")
 
@@ -29,7 +35,8 @@ _WITHOUT_INFLUENCE: Final = ("threads", "progress")
 class MotionTask:
     """The motions over ``t_span``; ``options`` are arguments of :meth:`kanegen.Solver.integrate_many`.
 
-    Results are q (K, n_q), u (K, n_u), s (K, n_s) at K times, the value of a reduction, and how the motion ended.
+    Results are q (K, n_q), u (K, n_u), s (K, n_s) at K times, the value of a reduction, the derivatives (K, n_y, n_z)
+    with ``sensitivities=``, and how the motion ended.
     """
 
     t_span: Any
@@ -37,9 +44,21 @@ class MotionTask:
     reserved: ClassVar[tuple[str, ...]] = (
         *("t", "q", "u", "s", "value", "outcome", "t_end", "n_steps", "n_evaluations"),
         *("coordinate", "speed", "state"),
+        *(SENSITIVITIES, *_OF_SENSITIVITIES),
     )
 
-    _AXES: ClassVar[Mapping[str, str]] = {"q": "coordinate", "u": "speed", "s": "state"}
+    _AXES: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "q": ("coordinate",),
+        "u": ("speed",),
+        "s": ("state",),
+        SENSITIVITIES: _OF_SENSITIVITIES,
+    }
+
+    def __post_init__(self) -> None:
+        names = self.options.get(SENSITIVITIES)
+        if names is not None:  # symbols have no digest
+            listed = (names,) if isinstance(names, str) or not isinstance(names, Iterable) else names
+            object.__setattr__(self, "options", {**self.options, SENSITIVITIES: tuple(map(key_name, listed))})
 
     def check(self, solver: Solver, design: Design) -> None:
         """Raise `SolveError` for arguments that are wrong for all members."""
@@ -70,6 +89,8 @@ class MotionTask:
         values |= {name: x for name, x in (("q", many.q), ("u", many.u), ("s", many.s)) if x.shape[1] and x.shape[2]}
         if many.values is not None:
             values["value"] = many.values
+        if many.sensitivities is not None:
+            values[SENSITIVITIES] = many.sensitivities.matrix
         return Computed([(np.arange(len(many.status)), values)], {x.index: x.reason for x in many.failures})
 
     def _integrate(self, solver: Solver, columns: Mapping[str, Array]) -> Ensemble:
@@ -88,16 +109,19 @@ class MotionTask:
 
     def dimensions(self, name: str, ndim: int) -> tuple[str, ...]:
         """See `Task`."""
-        return ("t", self._AXES[name]) if name in self._AXES else ()
+        return ("t", *self._AXES[name]) if name in self._AXES else ()
 
-    def labels(self, description: Description) -> Mapping[str, NDArray[Any]]:
+    def labels(self, solver: Solver, design: Design) -> Mapping[str, NDArray[Any]]:
         """See `Task`."""
-        d, times = description, self.options.get("t_eval")
+        d, times = solver.description, self.options.get("t_eval")
         if times is None:
             if self.options.get("reduce") is not None:
                 return {}
             times = [self.t_span if np.ndim(self.t_span) == 0 else self.t_span[-1]]
         named = {"coordinate": d.coordinates, "speed": d.speeds, "state": d.states}
+        if self.options.get(SENSITIVITIES) is not None:
+            none = self._integrate(solver, {name: array[:0] for name, array in design.items()}).sensitivities
+            named |= dict(zip(_OF_SENSITIVITIES, (none.variables, none.names), strict=True)) if none else {}
         labels: dict[str, NDArray[Any]] = {"t": np.array(times, dtype=np.float64)}
         return labels | {key: np.array(names, dtype=object) for key, names in named.items() if names}
 

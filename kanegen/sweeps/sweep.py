@@ -123,7 +123,7 @@ def sweep(
     kept: Store = Memory(columns.members)
     if store is not None:
         marks = fingerprint(solver, columns, kind.settings, size)
-        kept = open_store(store, columns, marks, size, kind, solver.description)
+        kept = open_store(store, columns, marks, size, kind, solver)
     job = Job(solver, kind)
     if not (executor is None or isinstance(executor, ThreadPoolExecutor)):
         _ = job.packed  # says now that the task cannot be sent
@@ -169,7 +169,7 @@ class _Run:
         """What has been computed so far."""
         task = self.job.task
         dimensions = {name: task.dimensions(name, len(f.shape)) for name, f in (self.store.layout or {}).items()}
-        labels, names = task.labels(self.job.solver.description), stored_names(self.design, task.reserved)
+        labels, names = task.labels(self.job.solver, self.design), stored_names(self.design, task.reserved)
         return Sweep(self.design, self.store.status, dimensions, labels, self.store, names)
 
     def execute(self, executor: Executor, report: Callable[[int], None]) -> None:

@@ -117,7 +117,7 @@ class Task(Protocol):
     def dimensions(self, name: str, ndim: int) -> tuple[str, ...]:
         """The names of the dimensions of a result besides that of the members."""
 
-    def labels(self, description: Description) -> Mapping[str, NDArray[Any]]:
+    def labels(self, solver: Solver, design: Design) -> Mapping[str, NDArray[Any]]:
         """Coordinates of dimensions by their names."""
 
     @property
@@ -166,7 +166,7 @@ class FunctionTask:
         """See `Task`."""
         return tuple(f"{name}_{k}" for k in range(ndim))
 
-    def labels(self, description: Description) -> Mapping[str, NDArray[Any]]:
+    def labels(self, solver: Solver, design: Design) -> Mapping[str, NDArray[Any]]:
         """See `Task`."""
         return {}
 

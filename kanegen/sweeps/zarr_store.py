@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanegen._version import __version__
-from kanegen.codegen.description import Description
 from kanegen.errors import SolveError, brief
 from kanegen.paths import file_path
+from kanegen.solve import Solver
 from kanegen.solve.solution.tables import require
 from kanegen.sweeps.designs import Design
 from kanegen.sweeps.fingerprint import CHUNK_SIZE, Fingerprint
@@ -94,7 +94,7 @@ class ZarrStore:
 
 
 def open_store(
-    given: Any, design: Design, marks: Fingerprint, chunk_size: int, task: Task, description: Description
+    given: Any, design: Design, marks: Fingerprint, chunk_size: int, task: Task, solver: Solver
 ) -> ZarrStore:
     """Create the store of a sweep, or open the one that an earlier call of the same sweep has left.
 
@@ -112,11 +112,11 @@ def open_store(
                     f"the folder {local} is not empty and is no store of a sweep; give the name of a new folder"
                 ) from None
             axes = None if design.axes is None else {name: axis.tolist() for name, axis in design.axes.items()}
-            attributes = {_MARK: dict(marks), "model": description.name, "design": list(design), "axes": axes}
+            attributes = {_MARK: dict(marks), "model": solver.description.name, "design": list(design), "axes": axes}
             group = zarr.create_group(given, zarr_format=3, attributes=attributes)
         _require_same(given, group, marks)
         if STATUS not in group:
-            _fill(group, design, chunk_size, task, description)
+            _fill(group, design, chunk_size, task, solver)
         group.attrs["kanegen"] = __version__  # notices here that the store cannot be written
         _consolidate(group)
         return ZarrStore(group, chunk_size, task)
@@ -167,12 +167,12 @@ def _opened(zarr: Any, given: Any) -> Any:
         ) from error
 
 
-def _fill(group: Any, design: Design, chunk_size: int, task: Task, description: Description) -> None:
+def _fill(group: Any, design: Design, chunk_size: int, task: Task, solver: Solver) -> None:
     """Write what is known before the first result; the status last, because a store without it is filled again."""
     names = stored_names(design, task.reserved)
     for name, values in design.items():
         _filled(group, names[name], values, (MEMBER,))
-    for name, values in task.labels(description).items():
+    for name, values in task.labels(solver, design).items():
         _filled(group, name, values, (name,))
     n = (design.members,)
     flags = {"flag_values": [int(x) for x in MemberStatus], "flag_meanings": " ".join(x.name for x in MemberStatus)}

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy
 import xarray
 import zarr
 from messages import raises, says
@@ -91,6 +92,33 @@ def test_motions_have_names_and_times(tmp_path: Path) -> None:
     assert list(data["speed"].values) == list(solver.description.speeds)
     free = kg.sweep(solver, {"theta_1": [0.1, 0.2]}, t_span=(0.0, 0.5), t_eval=times).to_xarray()
     np.testing.assert_array_equal(free["q"], data["q"])
+
+
+def test_motions_have_their_derivatives(tmp_path: Path) -> None:
+    """Those of `integrate_many`; the same sweep in other words continues with the store."""
+    start, solver = initial("n_link_pendulum", n=2), solver_for("n_link_pendulum", n=2)
+    names = (*solver.description.coordinates, *solver.description.speeds)
+    solver = solver.with_initial(dict(zip(names, (*start["q"], *start["u"]), strict=True)))
+    times, store = [0.25, 0.5], tmp_path / "results.zarr"
+    design, g = {"theta_1": [0.1, 0.2, 0.3]}, sympy.Symbol("g")
+    run = {"t_span": (0.0, 0.5), "t_eval": times}
+    free = kg.sweep(solver, design, sensitivities=("g", "theta_2"), **run)
+    many = solver.integrate_many(
+        (0.0, 0.5), {"theta_1": design["theta_1"]}, t_eval=times, sensitivities=("g", "theta_2")
+    )
+    assert many.sensitivities is not None
+    np.testing.assert_array_equal(free["sensitivities"], many.sensitivities.matrix)
+    kg.sweep(solver, design, sensitivities=[g, "theta_2"], store=store, chunk_size=2, **run)
+    data = xarray.open_zarr(store)["sensitivities"]
+    assert data.dims == ("member", "t", "variable", "with_respect_to")
+    own = data.sel(variable="theta_1", with_respect_to="g")
+    np.testing.assert_array_equal(own, many.sensitivities["theta_1", "g"])
+    again = kg.sweep(solver, design, sensitivities=("g", "theta_2"), store=store, chunk_size=2, **run)
+    np.testing.assert_array_equal(again["sensitivities"], data)
+    with raises(kg.SolveError, "belongs to another sweep"):
+        kg.sweep(solver, design, sensitivities="g", store=store, chunk_size=2, **run)
+    with raises(kg.SolveError, "sensitivities:", "'gg'"):
+        kg.sweep(solver, design, sensitivities="gg", **run)
 
 
 def test_an_interrupted_sweep_continues_where_it_was(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
 from kanegen.errors import SolveError, brief
-from kanegen.solve.values import key_name, known_name, unknown
+from kanegen.solve.solution.sensitivities import ordinate_label
+from kanegen.solve.values import key_name, unknown
 
 
 class Kind(Enum):
@@ -40,11 +41,6 @@ class Direction:
         return self.name if self.ordinate is None else ordinate_label(self.name, self.ordinate)
 
 
-def ordinate_label(name: str, ordinate: int) -> str:
-    """The name of an ordinate of an input."""
-    return f"{name}[{ordinate}]"
-
-
 def read_directions(d: Description, given: Any, what: str) -> tuple[Direction, ...]:
     """The directions with these names or symbols; ``what`` is the name of the argument.
 
@@ -67,18 +63,6 @@ def read_directions(d: Description, given: Any, what: str) -> tuple[Direction, .
 def _names(d: Description) -> Sequence[tuple[Kind, tuple[str, ...]]]:
     state = (*d.coordinates, *d.speeds, *d.states)
     return (Kind.PARAMETER, d.parameters), (Kind.START, state), (Kind.INPUT, d.inputs)
-
-
-def columns_of(names: Sequence[str], key: Any) -> int | slice:
-    """The column of what varies, or those of the ordinates of an input, among ``names``. Raises `SolveError`."""
-    if isinstance(key, tuple) and len(key) == 2:
-        key = ordinate_label(key_name(key[0]), key[1])
-    name = key_name(key)
-    if name not in names and (first := ordinate_label(name, 0)) in names:
-        start = names.index(first)
-        n = sum(other.startswith(f"{name}[") for other in names)
-        return slice(start, start + n)
-    return names.index(known_name(name, tuple(names), "quantity that varies"))
 
 
 def unit_columns(directions: Sequence[Direction], kind: Kind, n: int) -> Array:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from kanegen.arrays import Array, real_array
+from kanegen.arrays import Array
 from kanegen.codes import Mode
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ATTRIBUTES, CONTACT_FORCES, REACTION
 from kanegen.solve.gradients.accuracy import largest_error
 from kanegen.solve.gradients.code import Forward, Inside, VariationCode
-from kanegen.solve.gradients.directions import Direction, Kind, columns_of, unit_columns
+from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
 from kanegen.solve.gradients.events import accumulating, closing_time, instant_derivative
 from kanegen.solve.gradients.inputs import InputChanges
 from kanegen.solve.gradients.samples import HeldChanges, piece_of
 from kanegen.solve.gradients.tape import Part, Tape, modes_at
 from kanegen.solve.solution import EventRecord
 from kanegen.solve.solution.records import Dense
-from kanegen.solve.values import key_name, known_name, shown
+from kanegen.solve.solution.sensitivities import Sensitivities
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,24 +199,6 @@ def _rest_time(impacts: Sequence[tuple[float, Array]]) -> Array:
     return d2 + (2.0 * last * of_last - left * (of_before - of_last)) / (before - last)
 
 
-@dataclass(frozen=True, eq=False)
-class _Source:
-    """What sensitivities are computed from."""
-
-    code: VariationCode
-    tape: Tape
-    directions: tuple[Direction, ...]
-    start: Array
-    inputs: InputChanges
-
-    def propagated(self, dense: bool = False, times: Array | None = None) -> Propagated:
-        return propagate(self.code, self.tape, self.directions, self.start, self.inputs, dense, times)
-
-    def dense(self) -> Dense:
-        """Dense output of the derivatives, whose steps are taken again."""
-        return dense_changes(self.tape, with_missing(self.tape, self.propagated(dense=True)))
-
-
 def at_stored_states(tape: Tape, rows: Sequence[Array]) -> Array:
     """The rows at all states that a run stores without ``t_eval``, before and after jumps.
 
@@ -260,146 +242,44 @@ def sizes_of(code: VariationCode, directions: Sequence[Direction], tape: Tape) -
     return np.array([size or 1.0 for size in sizes])
 
 
-class Sensitivities:
-    """The derivatives of a motion with respect to parameters, start values and inputs.
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """What derivatives are computed from: the steps of a run, and the changes of its start.
 
-    ``sensitivities["theta", "m"]`` (n_t,) is the derivative of the variable ``theta`` with respect to ``m`` at the
-    stored times of the solution, at fixed time; at an event it is the value after it. ``sensitivities(t)`` gives the
-    matrix (n_y, n_z) at a time, or (n_t, n_y, n_z) at several.
-
-    Attributes
-    ----------
-    variables
-        Names of the rows of a matrix, n_y: coordinates, speeds, states.
-    names
-        Names of the columns, n_z: what varies; ``"F[3]"`` is an ordinate of the table or spline of an input.
-    t
-        The stored times of the solution, (n_t,), s.
-    matrix
-        The derivatives at these times, (n_t, n_y, n_z).
-    valid_until
-        The time up to which the derivatives exist, s; they are NaN after it. The end of the motion if nothing is
-        missing.
-    reason
-        Why they do not exist after it, with the event and the time; None if they do.
-    error
-        The largest local error of a derivative, relative to its size during the motion; 0 for methods without an
-        estimate of errors.
-    event_times
-        Derivatives of the times of the events of the model that occurred up to then, (n_events, n_z), s per unit.
-    rest_times
-        Derivatives of the times at which accumulating impacts came to rest, (n, n_z), s per unit.
+    ``states`` (n_t, n_y): those of the solution, at the times ``t``; ``changes``: of these, ``of_inputs``: of their
+    inputs; ``modes``: of the contacts there.
     """
 
-    def __init__(
-        self,
-        code: VariationCode,
-        tape: Tape,
-        directions: Sequence[Direction],
-        start: Array,
-        inputs: InputChanges,
-        solution: Any,
-    ) -> None:
-        d = code.functions.description
-        self.variables = (*d.coordinates, *d.speeds, *d.states)
-        self.names = tuple(direction.label for direction in directions)
-        self.t: Array = solution.t
-        self._source: _Source | None = _Source(code, tape, tuple(directions), start, inputs)
-        self._states = np.hstack((solution.q, solution.u, solution.s))
-        times = at_stored_states(tape, [np.append(part.t, part.t_end) for part in tape.parts])
-        at_steps = np.array_equal(times, self.t)
-        changes = self._source.propagated(times=None if at_steps else self.t)
-        self.event_times: Array = np.array(changes.event_times).reshape(-1, len(self.names))
-        self.rest_times: Array = np.array(changes.rest_times).reshape(-1, len(self.names))
-        self.error = largest_error(tape, changes.parts, sizes_of(code, directions, tape))
-        self.valid_until = tape.parts[len(changes.parts) - 1].t_end
-        self.reason = None if changes.missing is None else str(changes.missing)
-        self._of_inputs = changes_of_inputs(inputs, changes.held, self.t)
-        in_steps = [np.tile(part.modes, (len(part.y), 1)) for part in tape.parts]
-        self._modes = at_stored_states(tape, in_steps) if at_steps else modes_at(tape, self.t)
-        self.matrix: Array
-        if at_steps:
-            changes = with_missing(tape, changes)
-            self.matrix = at_stored_states(tape, [part.states for part in changes.parts])
-        else:
-            self.matrix = changes_at(tape, changes, self.t)
-
-    def __repr__(self) -> str:
-        return f"<Sensitivities of {', '.join(self.variables)} with respect to {shown(self.names)}>"
-
-    def __getstate__(self) -> dict[str, Any]:
-        plain = {name: value for name, value in vars(self).items() if name != "_dense"}
-        return {**plain, "_source": None}  # compiled code has no pickle
+    code: VariationCode
+    tape: Tape
+    directions: tuple[Direction, ...]
+    start: Array
+    inputs: InputChanges
+    t: Array
+    states: Array
+    changes: Array
+    of_inputs: Array
+    modes: Array
 
     @property
-    def event_time(self) -> Mapping[str, float]:
-        """Derivatives of the time of the last event of the model, by the name of what varies, s per unit."""
-        if not len(self.event_times):
-            raise SolveError("no event of the model occurred, so there is no derivative of its time")
-        return dict(zip(self.names, self.event_times[-1].tolist(), strict=True))
-
-    @property
-    def accumulation_time(self) -> Mapping[str, float]:
-        """Derivatives of the time at which infinitely many impacts came to rest, the last of which are not computed.
-
-        By the name of what varies, s per unit.
-        """
-        if not len(self.rest_times):
-            raise SolveError("no impacts came to rest, so there is no derivative of the time at which they do")
-        return dict(zip(self.names, self.rest_times[-1].tolist(), strict=True))
-
-    def __getitem__(self, key: Any) -> Array:
-        """The derivative (n_t,) of a variable with respect to a quantity; both by name or symbol.
-
-        With respect to an input that a table gives, (n_t, n): a column for each ordinate; that of one ordinate is
-        ``sensitivities["theta", ("F", 3)]``.
-        """
-        if not isinstance(key, tuple) or len(key) != 2:
-            raise SolveError(f"sensitivities[{key!r}]: expected a pair, the variable and what it depends on")
-        row = self.variables.index(known_name(key[0], self.variables, "variable"))
-        columns: Array = self.matrix[:, row, columns_of(self.names, key[1])]
-        return columns
-
-    def __call__(self, t: Any) -> Array:
-        """The derivatives (n_y, n_z) at a time, or (n_t, n_y, n_z) at times (n_t,); at an event those after it."""
-        times = real_array(t, "t")
-        flat = np.atleast_1d(times)
-        start, last = self._known_source.tape.span
-        if ((flat < min(start, last)) | (flat > max(start, last))).any():
-            raise SolveError(f"times of sensitivities must be within the motion, from t = {start!r} to {last!r} s")
-        values = self._at(flat)
-        return values if times.ndim else np.asarray(values[0])
-
-    def _at(self, times: Array) -> Array:
-        steps, shape = self._dense, (times.size, len(self.variables), len(self.names))
-        if not steps.t_old.size:
-            return np.broadcast_to(self._known_source.start, shape).copy()
-        return steps(times).reshape(shape)
+    def span(self) -> tuple[float, float]:
+        """The times at the start and at the end, s."""
+        return self.tape.span
 
     @cached_property
     def _dense(self) -> Dense:
         """Dense output of the derivatives, whose steps are taken again."""
-        return self._known_source.dense()
+        changes = propagate(self.code, self.tape, self.directions, self.start, self.inputs, dense=True)
+        return dense_changes(self.tape, with_missing(self.tape, changes))
 
-    @property
-    def _known_source(self) -> _Source:
-        if self._source is None:
-            raise SolveError(
-                "the sensitivities were unpickled, and a pickle contains those at the stored times only: use .matrix"
-            )
-        return self._source
+    def at(self, times: Array) -> Array:
+        """The derivatives at times (n_t,), (n_t, n_y, n_z)."""
+        steps, shape = self._dense, (times.size, *self.start.shape)
+        return steps(times).reshape(shape) if steps.t_old.size else np.broadcast_to(self.start, shape).copy()
 
-    def of(self, quantity: Any) -> Array:
-        """The derivatives of a quantity, an output or a reaction at the stored times, (n_t, ..., n_z).
-
-        ``quantity``: the name of an attribute of the solver, such as ``"energy"`` or ``"multipliers"``, of an output,
-        or of a reaction, whose six components are force and torque; ``"contact_forces"`` for the multipliers of the
-        contact rows, in the order of `kanegen.results.ContactHistory`. Raises `SolveError` for other names, and for
-        forces of contacts that depend on each other; `BuildError` for forces of constraints in forms for redundant
-        constraints.
-        """
-        source = self._known_source
-        name, d = key_name(quantity), source.code.functions.description
+    def of(self, quantity: str) -> Array:
+        """The derivatives of a quantity, an output or a reaction at the stored times, (n_t, ..., n_z)."""
+        d, name = self.code.functions.description, quantity
         known = (*ATTRIBUTES, *d.outputs, *d.reactions, *([CONTACT_FORCES] if d.contacts.rows else []))
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
@@ -407,6 +287,41 @@ class Sensitivities:
             raise SolveError(f"there is no quantity, output or reaction {name!r}{hint}")
         if name in d.reactions and name not in d.outputs:
             name = f"{REACTION}{name}"
-        return source.code.changes_of(
-            name, (self.t, self._states), self.matrix, source.directions, self._of_inputs, self._modes
-        )
+        at = self.t, self.states
+        return self.code.changes_of(name, at, self.changes, self.directions, self.of_inputs, self.modes)
+
+
+def sensitivities_of(
+    code: VariationCode,
+    tape: Tape,
+    directions: Sequence[Direction],
+    start: Array,
+    inputs: InputChanges,
+    solution: Any,
+) -> Sensitivities:
+    """The sensitivities of a run, from the changes (n_y, n_z) of its start."""
+    d, t = code.functions.description, solution.t
+    times = at_stored_states(tape, [np.append(part.t, part.t_end) for part in tape.parts])
+    at_steps = np.array_equal(times, t)
+    found = propagate(code, tape, directions, start, inputs, times=None if at_steps else t)
+    if at_steps:
+        matrix = at_stored_states(tape, [part.states for part in with_missing(tape, found).parts])
+        modes = at_stored_states(tape, [np.tile(part.modes, (len(part.y), 1)) for part in tape.parts])
+    else:
+        matrix = changes_at(tape, found, t)
+        modes = modes_at(tape, t)
+    n_z, states = len(directions), np.hstack((solution.q, solution.u, solution.s))
+    of_inputs = changes_of_inputs(inputs, found.held, t)
+    source = _Source(code, tape, tuple(directions), start, inputs, t, states, matrix, of_inputs, modes)
+    fields = {
+        "variables": (*d.coordinates, *d.speeds, *d.states),
+        "names": tuple(direction.label for direction in directions),
+        "t": t,
+        "matrix": matrix,
+        "valid_until": tape.parts[len(found.parts) - 1].t_end,
+        "reason": None if found.missing is None else str(found.missing),
+        "error": largest_error(tape, found.parts, sizes_of(code, directions, tape)),
+        "event_times": np.array(found.event_times).reshape(-1, n_z),
+        "rest_times": np.array(found.rest_times).reshape(-1, n_z),
+    }
+    return Sensitivities(fields, source)

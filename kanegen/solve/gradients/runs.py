@@ -20,7 +20,7 @@ from kanegen.solve.gradients.adjoint import ObjectiveCode, gradient_by_name, pul
 from kanegen.solve.gradients.code import VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, read_directions
 from kanegen.solve.gradients.events import Missing, refuse
-from kanegen.solve.gradients.forward import Sensitivities
+from kanegen.solve.gradients.forward import sensitivities_of
 from kanegen.solve.gradients.inputs import InputChanges, input_changes
 from kanegen.solve.gradients.objective import Objective
 from kanegen.solve.gradients.phases import RunModes
@@ -28,6 +28,7 @@ from kanegen.solve.gradients.starts import start_changes
 from kanegen.solve.gradients.tape import Tape, read_tape
 from kanegen.solve.run.problem import Problem
 from kanegen.solve.solution import Dense, Outcome, Solution
+from kanegen.solve.solution.sensitivities import Sensitivities
 
 
 def tape_of(code: VariationCode, steps: Dense, solution: Solution, rtol: Any, knots: Array | None = None) -> Tape:
@@ -79,7 +80,7 @@ class SensitivityRun:
         if changes is None:
             modes = tape.parts[0].modes
             changes = changes_of_start(self.code, self.start, self.held, self.directions, self.inputs, modes)
-        sensitivities = Sensitivities(self.code, tape, self.directions, changes, self.inputs, solution)
+        sensitivities = sensitivities_of(self.code, tape, self.directions, changes, self.inputs, solution)
         if sensitivities.reason is not None and (accepted or sensitivities.error <= self.allowed):
             warn_user(
                 f"the sensitivities end at t = {sensitivities.valid_until!r} s, and are NaN after it: "

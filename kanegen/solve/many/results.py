@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
-from kanegen.solve.gradients.directions import columns_of
 from kanegen.solve.solution import Outcome
+from kanegen.solve.solution.sensitivities import columns_of
 from kanegen.solve.values import known_name, shown
 
 

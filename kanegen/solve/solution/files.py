@@ -36,6 +36,7 @@ from kanegen.solve.solution.records import (
     Saturation,
     Statistics,
 )
+from kanegen.solve.solution.sensitivities import Sensitivities
 from kanegen.writing import reason
 
 FORMAT: Final = 2
@@ -76,6 +77,8 @@ def _content(solution: Any) -> bytearray:
         labels["contact_row"] = solution.contacts.names
     if solution.control is not None:
         labels |= {"control": solution.control.names, "servo_error": solution.control.constraints}
+    if solution.sensitivities is not None:
+        labels |= {"variable": solution.sensitivities.variables, "with_respect_to": solution.sensitivities.names}
     buffer = BytesIO()
     file = netcdf_file(buffer, "w", version=2)
     for name, value in _attributes(solution).items():
@@ -139,7 +142,13 @@ def _attributes(solution: Any) -> dict[str, Any]:
             "saturation": [list(astuple(item)) for item in control.saturation],
             "warnings": list(control.warnings),
         },
+        "sensitivities": solution.sensitivities and _of_sensitivities(solution.sensitivities),
     }
+
+
+def _of_sensitivities(found: Sensitivities) -> dict[str, Any]:
+    own = {name: getattr(found, name) for name in ("valid_until", "reason", "error")}
+    return {"variables": list(found.variables), "names": list(found.names), **own}
 
 
 def _plain(value: Any) -> Any:
@@ -170,6 +179,10 @@ def _variables(solution: Any) -> dict[str, tuple[tuple[str, ...], Any]]:
         variables["controls"] = (("time", "control"), control.values)
         if control.errors is not None:
             variables["servo_errors"] = (("time", "servo_error"), control.errors)
+    if (found := solution.sensitivities) is not None:
+        variables["sensitivities"] = (("time", "variable", "with_respect_to"), found.matrix)
+        variables["event_time_sensitivities"] = (("model_event", "with_respect_to"), found.event_times)
+        variables["rest_time_sensitivities"] = (("accumulation", "with_respect_to"), found.rest_times)
     return variables
 
 
@@ -260,6 +273,7 @@ def _fields(arrays: dict[str, Any], a: dict[str, Any]) -> dict[str, Any]:
         "events": _events(arrays, a, (n_q, n_u, n_u, n_s, n_s)),
         "contacts": a["contacts"] and _contacts(arrays, a["contacts"], n_t),
         "control": a["control"] and _control(arrays, a["control"], n_t),
+        "sensitivities": _sensitivities(arrays, a.get("sensitivities")),
         "run": record,
     }
 
@@ -283,6 +297,25 @@ def _events(arrays: dict[str, Any], a: dict[str, Any], sizes: tuple[int, ...]) -
 def _contacts(arrays: dict[str, Any], a: dict[str, Any], n_t: int) -> ContactHistory:
     phases = tuple(Phase(start, end, FrozenMapping(modes)) for start, end, modes in a["phases"])
     return ContactHistory(phases, arrays.get("contact_forces", np.empty((n_t, len(a["names"])))), tuple(a["names"]))
+
+
+def _sensitivities(arrays: dict[str, Any], a: dict[str, Any] | None) -> Sensitivities | None:
+    """The derivatives at the stored times; None in files of runs without them, and of earlier versions."""
+    if a is None:
+        return None
+    t, (variables, names) = arrays.get("t", np.empty(0)), (tuple(a[key]) for key in ("variables", "names"))
+    none = np.empty((0, len(names)))
+    return Sensitivities(
+        {
+            **a,
+            "variables": variables,
+            "names": names,
+            "t": t,
+            "matrix": arrays.get("sensitivities", np.empty((len(t), len(variables), len(names)))),
+            "event_times": arrays.get("event_time_sensitivities", none),
+            "rest_times": arrays.get("rest_time_sensitivities", none),
+        }
+    )
 
 
 def _control(arrays: dict[str, Any], a: dict[str, Any], n_t: int) -> ControlHistory:

@@ -37,7 +37,7 @@ def save(solution: Any, path: Any, what: str = "the solution") -> None:
     with written(target, what) as file:
         chosen.write(file, solution)
     if solution.sensitivities is not None and not chosen.has_sensitivities:
-        warn_user(f"{what} in {target} has no sensitivities: save as .npz, or pickle the solution")
+        warn_user(f"{what} in {target} has no sensitivities: save as .nc or .npz, or pickle the solution")
 
 
 def checked(path: Any, what: str = "the solution") -> tuple[Path, Format]:
@@ -87,7 +87,7 @@ def _write_parquet(file: IO[bytes], solution: Any) -> None:
 
 
 FORMATS: Final[Mapping[str, Format]] = {
-    ".nc": Format(files.write),
+    ".nc": Format(files.write, has_sensitivities=True),
     ".csv": Format(_write_csv),
     ".npz": Format(_write_npz, has_sensitivities=True),
     ".parquet": Format(_write_parquet, ("pandas", "pyarrow")),

@@ -271,7 +271,8 @@ class Solution(SolutionQuantities):
         ``.nc``: netCDF (classic format), which :func:`kanegen.load` reads, with the motion, inputs, events, contacts,
         controls, dense output, statistics, parameters, options and the digest of the model; not the solver, and not the
         dense output of a momentum form. ``.csv`` and ``.npz``: t, q, u, s and the controls of a closed loop.
-        ``.parquet``: :meth:`to_dataframe`. Sensitivities are in ``.npz`` only; a `ModelWarning` reminds of it.
+        ``.parquet``: :meth:`to_dataframe`. Sensitivities are in ``.nc`` and ``.npz`` only, of which a `ModelWarning`
+        reminds.
 
         Raises `FileError` for other suffixes, and if the file cannot be written, which leaves an earlier file as it
         was; `SolveError` if ``path`` is not a path.
@@ -391,7 +392,7 @@ def load(path: Any, solver: Any = None) -> Solution:
         kanegen differ.
     """
     values, acting = read(file_path(path))
-    others = {"all_inputs": MotionInputs(lambda: acting), "reference": None, "sensitivities": None}
+    others = {"all_inputs": MotionInputs(lambda: acting), "reference": None}
     solution = _restored(values | others)
     return solution if solver is None else solution.with_solver(solver)
 

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 import sympy
 import sympy.physics.mechanics as me
+import xarray
 from ccompile import C_COMPILER, compile_source
+from jump_models import e, particle, z
 from messages import raises
 from numpy.testing import assert_allclose, assert_array_equal
 from sensitivity_models import F, a, c, differences, k, line, m, v, x
@@ -290,15 +292,38 @@ def test_a_pickle_keeps_the_derivatives_at_the_stored_times() -> None:
     solution = kg.build(oscillator()).integrate((0.0, 1.0), [1.0], [0.0], sensitivities="k")
     again = pickle.loads(pickle.dumps(solution)).sensitivities
     assert_allclose(again["x", "k"], solution.sensitivities["x", "k"], rtol=0.0)
-    with raises(kg.SolveError, "unpickled"):
+    with raises(kg.SolveError, "pickles and files contain sensitivities at the stored times only"):
         again(0.5)
 
 
 def test_files_say_that_they_have_no_sensitivities(tmp_path: Path) -> None:
     solution = kg.build(oscillator()).integrate((0.0, 1.0), [1.0], [0.0], sensitivities="k")
-    with pytest.warns(kg.ModelWarning, match="has no sensitivities"):
-        solution.save(tmp_path / "motion.nc")
+    with pytest.warns(kg.ModelWarning, match="has no sensitivities: save as .nc or .npz"):
+        solution.save(tmp_path / "motion.csv")
+    kg.build(oscillator()).integrate((0.0, 1.0), [1.0], [0.0]).save(tmp_path / "motion.nc")
     assert kg.load(tmp_path / "motion.nc").sensitivities is None
+
+
+def test_a_file_keeps_the_derivatives_at_the_stored_times(tmp_path: Path) -> None:
+    """Also where they end before the motion, with the reason, and those of times of events and of rest."""
+    ball = {"contacts": [kg.Unilateral(z, kg.Restitution(e), name="floor")], "events": [kg.Event("low", z - 0.5)]}
+    solver = kg.build(particle("watched_ball", "z", uses=(e,), **ball))
+    with pytest.warns(kg.ModelWarning, match="accumulate"):
+        solution = solver.integrate((0.0, 6.0), {"z": 1.0}, {"v_z": 0.0}, sensitivities=("e", "g"), rtol=1e-9)
+    solution.save(tmp_path / "motion.nc")
+    found, again = solution.sensitivities, kg.load(tmp_path / "motion.nc").sensitivities
+    for name in ("t", "matrix", "event_times", "rest_times"):
+        assert_array_equal(getattr(again, name), getattr(found, name))
+    for name in ("variables", "names", "valid_until", "reason", "error"):
+        assert getattr(again, name) == getattr(found, name)
+    assert again.accumulation_time == found.accumulation_time
+    assert again.event_times.size
+    assert_array_equal(again["z", "e"], found["z", "e"])
+    with raises(kg.SolveError, "pickles and files contain sensitivities at the stored times only"):
+        again.of("energy")
+    with xarray.open_dataset(tmp_path / "motion.nc") as data:
+        assert data["sensitivities"].dims == ("time", "variable", "with_respect_to")
+        assert data["with_respect_to"].values.tolist() == ["e", "g"]
 
 
 def test_tables_have_the_sensitivities_by_name(tmp_path: Path) -> None:
