@@ -43,9 +43,12 @@ RESIDUAL_CHANGES: Final = "residual_changes"
 CONTACT_CHANGES: Final = "contact_changes"
 """What the modes of contacts depend on (`CONTACT_GUARDS`), then its changes along a direction of (y, r, p, t)."""
 
-CONTACT_GUARDS: Final = ("gap", "normal force", "load", "slip velocity", "stick margin")
-"""The values of each contact in `CONTACT_CHANGES`: the slip velocity is the component along the direction of slip, the
-margin the largest friction force less the friction force."""
+CONTACT_GUARDS: Final = ("gap", "normal force", "load", "slip velocity", "stick margin", "creep margin")
+"""The values of each contact in `CONTACT_CHANGES`.
+
+The slip velocity is the component along the direction of slip, the stick margin the largest friction force less the
+friction force, the creep margin the slip velocity less that of creep.
+"""
 
 JUMP_CHANGES: Final = "jump_changes"
 """The speeds after an impact or an impulse and the impulses of the contact rows; then the changes of these speeds."""

@@ -134,10 +134,16 @@ def struck() -> kg.Model:
     )
 
 
-def creeping() -> kg.Model:
-    """Friction that sticks below a small speed."""
-    contacts = [kg.Friction(v_x, kg.Coulomb(mu, creep=1e-3), m * g, "rub")]
-    return particle("creeping", "x", gravity=None, uses=(mu,), contacts=contacts, parameters={g: 9.81})
+def creeping(falling: bool = False) -> kg.Model:
+    """A block under an oscillating force that creeps instead of sticking."""
+    delta, rate, size, omega = sm.symbols("delta rate size omega", positive=True)
+    friction = kg.Coulomb(mu, mu / 2, creep=delta, decay_rate=rate)
+    contacts = [kg.Unilateral(z, kg.Restitution(), friction, v_x, "floor")]
+    force = size * (sm.cos(3 * omega * TIME) if falling else sm.sin(omega * TIME) + sm.sin(3 * omega * TIME) / 3)
+    parameters = {delta: 0.3, rate: 2.0, size: 4.0, omega: 3.0}
+    return particle(
+        "slowed" if falling else "creeping", force=(force, 0), uses=(mu,), contacts=contacts, parameters=parameters
+    )
 
 
 def resting() -> kg.Model:

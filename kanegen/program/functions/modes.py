@@ -205,7 +205,7 @@ class ModeEquations:
                 size = self._size(friction, self.numbers.of(tangents[0], "holds"))
                 margin = values[m].mu_s * self.force(m) - size
             force = self._system.multipliers[contact.first_row] if contact.gap is not None else zero
-            nodes += [gap, force, values[m].load, slip, margin]
+            nodes += [gap, force, values[m].load, slip, margin, slip - values[m].creep]
         return nodes
 
     # -- jumps ----------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from kanegen.program.catalogue import (
 )
 from kanegen.solve.contacts import contacts_at
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
-from kanegen.solve.gradients.modes import ContactModes, require_known_friction
+from kanegen.solve.gradients.modes import ContactModes
 from kanegen.solve.gradients.samples import Clock, HeldLaws, hold
 from kanegen.solve.gradients.tape import Part, Tape
 from kanegen.solve.run.problem import Problem
@@ -376,4 +376,3 @@ def require_differentiable(problem: Problem, method: str) -> None:
         reason = "an r that is code of the state: give a law of the input, kg.Input(..., law=...)"
     if reason:
         raise SolveError(f"sensitivities and gradients of motions are not available with {reason}")
-    require_known_friction(d)

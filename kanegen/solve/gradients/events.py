@@ -20,6 +20,7 @@ from kanegen.backends.points import Point
 from kanegen.codes import ContactLaw, Mode
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import CONTACT_CHANGES, CONTACT_GUARDS, EVENT_CHANGES, JUMP_CHANGES
+from kanegen.program.records import ContactEntry
 from kanegen.solve.gradients.code import VariationCode
 from kanegen.solve.gradients.inputs import input_rates
 from kanegen.solve.gradients.tape import Part
@@ -33,6 +34,9 @@ _CONTINUOUS: Final = 1e-9
 
 _GRAZING: Final = 1e-6
 """A guard whose rate at zero is a smaller fraction of that in the step before does not pass through zero."""
+
+_AT_CREEP: Final = 1e-5
+"""Slip velocities that differ from that of creep, or from zero, by a smaller fraction of it are at this limit."""
 
 _BESIDE: Final = 1e-10
 """Distance in time before an instant at which guards are compared with those at it, relative to the time or to 1 s."""
@@ -67,11 +71,15 @@ class InstantDerivative:
 
 @dataclass(frozen=True, eq=False)
 class _Trigger:
-    """What starts a jump: ``label`` for messages, and the place of its guard in a function of changes."""
+    """What starts a jump: ``label`` for messages, and the place of its guard in a function of changes.
+
+    ``after``: whether the guard is that of the modes after the event.
+    """
 
     label: str
     function: str
     index: int
+    after: bool = False
 
 
 Missing = Callable[[str], None]
@@ -206,7 +214,8 @@ class _Instant:
     def _contact_trigger(self, event: EventRecord, guard: str) -> _Trigger:
         names = [contact.name for contact in self._d.contacts.table]
         index = names.index(event.name) * len(CONTACT_GUARDS) + CONTACT_GUARDS.index(guard)
-        return _Trigger(f"{event.kind!r} of contact {event.name!r}", CONTACT_CHANGES, index)
+        after = event.kind == "sticks" and guard == "stick margin"
+        return _Trigger(f"{event.kind!r} of contact {event.name!r}", CONTACT_CHANGES, index, after)
 
     def _contact_guard(self, event: EventRecord, jumps: bool) -> str | None:
         """The guard whose zero is the event of a contact; None for events that follow from a jump."""
@@ -222,13 +231,22 @@ class _Instant:
         if event.kind == "closes":  # the force of a gap that is violated becomes compressive
             return "load" if known else None
         if event.kind in ("sticks", "reverses"):
-            return "slip velocity"
+            return self._end_of_slip(contact) if contact.creeps and event.kind == "sticks" else "slip velocity"
         if event.kind == "slips":
             return "stick margin"
         if event.kind in ("opens", "penetrates"):
             falls = contact.law == ContactLaw.RESTITUTION.label or event.kind == "penetrates"
             return ("load" if known else "normal force") if falls else "gap"
         return None
+
+    def _end_of_slip(self, contact: ContactEntry) -> str:
+        """The guard of a contact with a creep velocity that sticks: it is slow enough, or friction can hold it now."""
+        values = self._code.change(CONTACT_CHANGES, self._at, np.zeros(self._n[0]), modes=self._modes)
+        own = values.reshape(2, -1, len(CONTACT_GUARDS))[0, self._d.contacts.table.index(contact)]
+        slip, margin = (float(own[CONTACT_GUARDS.index(name)]) for name in ("slip velocity", "creep margin"))
+        sizes = {"slip velocity": abs(slip), "creep margin": abs(margin)}
+        nearest = min(sizes, key=lambda name: sizes[name])
+        return nearest if sizes[nearest] <= _AT_CREEP * abs(slip - margin) else "stick margin"
 
     def _times(self, trigger: _Trigger) -> Array:
         """The derivatives of the time at which a guard is zero. Raises `SolveError` where it only touches zero."""
@@ -245,7 +263,7 @@ class _Instant:
                 "there (grazing)"
             )
             return np.zeros(sum(self._n))
-        slopes = np.array([self._change(trigger.function, x)[self._row(trigger)] for x in np.eye(sum(self._n))])
+        slopes = np.array([self._change(trigger, x)[self._row(trigger)] for x in np.eye(sum(self._n))])
         return np.asarray(-slopes / self._rate_of(trigger))
 
     def _jumps(self, trigger: _Trigger) -> bool:
@@ -260,12 +278,13 @@ class _Instant:
         if trigger.function == EVENT_CHANGES:
             return float(at.evaluate(self._code.functions.get("events").value)[trigger.index])
         code = self._code
-        return float(code.change(CONTACT_CHANGES, at, np.zeros(code.n_y), modes=self._before.modes)[trigger.index])
+        modes = self._after.modes if trigger.after else self._before.modes
+        return float(code.change(CONTACT_CHANGES, at, np.zeros(code.n_y), modes=modes)[trigger.index])
 
     def _rate_of(self, trigger: _Trigger) -> float:
         """The rate of a guard along the motion, per second."""
         along = self._rates[0], self._rates_of_inputs
-        change = self._code.change(trigger.function, self._at, *along, dt=1.0, modes=self._modes)
+        change = self._code.change(trigger.function, self._at, *along, dt=1.0, modes=self._modes_of(trigger))
         return float(change[self._row(trigger)])
 
     def _is_grazing(self, trigger: _Trigger) -> bool:
@@ -282,10 +301,13 @@ class _Instant:
         n = len(self._d.contacts.table) * len(CONTACT_GUARDS)
         return trigger.index + (n if trigger.function == CONTACT_CHANGES else 0)
 
-    def _change(self, function: str, direction: Array) -> Array:
+    def _modes_of(self, trigger: _Trigger) -> Array:
+        return self._after.modes if trigger.after else self._modes
+
+    def _change(self, trigger: _Trigger, direction: Array) -> Array:
         n_y, n_r, _ = self._n
         dy, dr, dp = np.split(direction, [n_y, n_y + n_r])
-        return self._code.change(function, self._at, dy, dr, dp, modes=self._modes)
+        return self._code.change(trigger.function, self._at, dy, dr, dp, modes=self._modes_of(trigger))
 
     def _least_rate(self, trigger: _Trigger) -> float:
         """The rate of a guard, per second, up to which it touches zero: it changes by more in the step before."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.backends.points import Point
-from kanegen.codegen.description import Description
 from kanegen.codes import ContactLaw, Mode
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ROW_MODES
@@ -92,6 +91,11 @@ class ContactModes:
             if contact.directions and known[contact.name] == Mode.CLOSED.label:
                 speed = np.linalg.norm(rates[tangents_of(contact)])
                 rests = speed <= _AT_REST * np.abs(rates).max(initial=0.0)
+                if contact.creeps and not rests:
+                    raise SolveError(
+                        f"sensitivities are not available where contact {contact.name!r} closes at the end of a run, "
+                        f"t = {at.t!r} s, because it may creep or slip then"
+                    )
                 known[contact.name] = (Mode.STICK if rests else Mode.SLIP).label
         return known
 
@@ -191,7 +195,8 @@ class ContactModes:
         """The rows whose gap, and those whose rate, stays zero in the modes of an interval."""
         holds = numbers[: self._n * len(ROW_MODES)].reshape(self._n, len(ROW_MODES))[:, _HOLDS] != 0.0
         gaps = [c.normal for c in self.table if c.normal >= 0 and holds[c.normal] and _keeps_gap(c)]
-        return gaps, np.flatnonzero(holds).tolist()
+        creeping = {row for c in self.table if c.creeps for row in tangents_of(c)}  # their rates decay
+        return gaps, [row for row in np.flatnonzero(holds).tolist() if row not in creeping]
 
     def _flat(self, numbers: Array, at: Point, acting: Array | None = None) -> Array:
         """All numbers; ``acting``: those of the impulses of the model. Rows that depend on each other yield."""
@@ -226,16 +231,6 @@ def direction_of(rates: Array) -> Array:
 
 def _keeps_gap(contact: ContactEntry) -> bool:
     return contact.level == 2 and contact.law != ContactLaw.LATCH.label
-
-
-def require_known_friction(d: Description) -> None:
-    """Raise `SolveError` for friction whose modes depend on more than the state."""
-    for contact in d.contacts.table:
-        if contact.creeps:
-            raise SolveError(
-                f"sensitivities and gradients of motions are not available with the creep velocity of contact "
-                f"{contact.name!r}: build the model without creep"
-            )
 
 
 def modes_after(modes: Mapping[str, str], events: Collection[EventRecord]) -> dict[str, str]:
