@@ -81,6 +81,9 @@ CONTACT_FORCES: Final = "contact_forces"
 CLOSED: Final = ":laws"
 """The end of the names of functions whose inputs with a continuous feedback law have the values of the law."""
 
+SERVO: Final = ":servo"
+"""The end of the names of functions whose controls have the values that enforce the servo-constraints."""
+
 VARIATIONS: Final = (
     VARIATION, EVENT_CHANGES, RESIDUAL_CHANGES, CONTACT_CHANGES, JUMP_CHANGES, SWITCH_CHANGES, LAW_SLOPES,
 )  # fmt: skip
@@ -90,24 +93,24 @@ VARIATIONS: Final = (
 class OfExpressions(str):
     """The name of a function of expressions in the symbols of a model; its text identifies them.
 
-    ``kind``: `ADJOINT`, `RATES` or `TERMS`. ``closed``: with the continuous feedback laws.
+    ``kind``: `ADJOINT`, `RATES` or `TERMS`. ``end``: `CLOSED`, `SERVO` or empty.
     """
 
     kind: str
-    closed: bool
+    end: str
     expressions: tuple[Any, ...]
 
     @classmethod
-    def of(cls, kind: str, closed: bool, expressions: Iterable[Any], identity: str) -> OfExpressions:
+    def of(cls, kind: str, end: str, expressions: Iterable[Any], identity: str) -> OfExpressions:
         """The name of a function of ``expressions``, which ``identity`` tells from others."""
-        name = cls(f"{kind}{CLOSED * closed}:{identity}")
-        name.kind, name.closed, name.expressions = kind, closed, tuple(expressions)
+        name = cls(f"{kind}{end}:{identity}")
+        name.kind, name.end, name.expressions = kind, end, tuple(expressions)
         return name
 
 
 def is_variation(name: str) -> bool:
     """Whether a function is in a program of variations."""
-    known = name.removesuffix(CLOSED) in VARIATIONS or name.startswith(CHANGE_OF)
+    known = name.removesuffix(CLOSED).removesuffix(SERVO) in VARIATIONS or name.startswith(CHANGE_OF)
     return known or isinstance(name, OfExpressions)
 
 

@@ -113,9 +113,13 @@ class LinearEquations:
 
 
 class ModeEquations:
-    """The equations of a model in given modes: of its motion, and of its jumps."""
+    """The equations of a model in given modes: of its motion, and of its jumps.
 
-    def __init__(self, f: Functions, bound: Bound) -> None:
+    ``controls``: inputs that enforce the servo-constraints, which are unknown, too.
+    """
+
+    def __init__(self, f: Functions, bound: Bound, controls: Sequence[Node] = ()) -> None:
+        self._controls = tuple(controls)
         self._f, self._e, self._graph, self._bound = f, f.equations, f.graph, bound
         self._system, model = f.equations.system, f.equations.model
         self.numbers = ModeNumbers(f.graph, model, len(f.equations.gain_names))
@@ -153,7 +157,22 @@ class ModeEquations:
             if contact.gap is not None:
                 residuals.append(self._normal(m))
             residuals += [self._tangent(m, i) for i in self.tangents(m)]
-        return LinearEquations(self._f, residuals, self._unknowns, residuals, self._bound)
+        unknowns = (*self._unknowns, *self._controls)
+        if self._controls:
+            residuals += self._servo()
+        return LinearEquations(self._f, residuals, unknowns, residuals, self._bound)
+
+    def _servo(self) -> list[Node]:
+        """The desired dynamics of the servo-constraints. Raises `BuildError` if several controls have it."""
+        servo = self._f.servo
+        unique = len(servo.J) == len(self._controls) and servo.servo.damping is None and not servo.servo.is_ideal
+        if not unique:
+            raise BuildError(
+                f"the controls of model {self._e.model.name!r} are chosen among several: motions have derivatives "
+                "under as many controls as servo-constraints, without damping, that are not ideal"
+            )
+        rows = zip(servo.J, servo.bias, strict=True)
+        return [self._graph.sum([self._graph.dot(row, self._system.udot), -bias]) for row, bias in rows]
 
     def _left_over(self, row: int) -> Node:
         """The acceleration of a row, less its target."""

@@ -44,6 +44,7 @@ from kanegen.program.catalogue import (
     RATES,
     REACTION,
     RESIDUAL_CHANGES,
+    SERVO,
     SWITCH_CHANGES,
     TERMS,
     VARIATION,
@@ -80,8 +81,8 @@ def add_variation(f: Functions, name: str) -> None:
     if isinstance(name, OfExpressions):
         _add_of_expressions(f, name)
         return
-    kind, closed = name.removesuffix(CLOSED), name.endswith(CLOSED)
-    builder = _Variations(f, closed)
+    end = next((end for end in (CLOSED, SERVO) if name.endswith(end)), "")
+    kind, builder = name.removesuffix(end), _Variations(f, end)
     if kind.startswith(CHANGE_OF):
         quantity = kind.removeprefix(CHANGE_OF)
         f.add(name, builder.change_of(quantity), f"change of {quantity} along a direction")
@@ -93,7 +94,9 @@ def add_variation(f: Functions, name: str) -> None:
         f.add(name, builder.in_modes[kind](f.fragment()), _SUMMARIES[kind])
         return
     if kind in builder.changes:
-        f.add(name, builder.along(f.fragment(), builder.changes[kind]()), _SUMMARIES[kind])
+        values = builder.changes[kind]()
+        differentiate = builder.solved_along if builder.need_solution(values) else builder.along
+        f.add(name, differentiate(f.fragment(), values, (len(values),)), _SUMMARIES[kind])
         return
     _require_steady(builder)
     builder.add(name, _SUMMARIES[kind], builder.variation, builder.general_variation)
@@ -102,7 +105,7 @@ def add_variation(f: Functions, name: str) -> None:
 
 
 def _add_of_expressions(f: Functions, name: OfExpressions) -> None:
-    builder = _Variations(f, name.closed)
+    builder = _Variations(f, name.end)
     values = builder.bound([f.equations.system.lower(x) for x in name.expressions])
     if name.kind == TERMS:
         f.add(name, builder.terms(values), "values, then their derivatives with respect to (y, r, forces, p, t)")
@@ -127,9 +130,12 @@ def _require_steady(builder: _Variations) -> None:
 
 
 class _Variations:
-    """What builds the functions of variations. ``closed``: with the continuous feedback laws of inputs."""
+    """What builds the functions of variations.
 
-    def __init__(self, f: Functions, closed: bool) -> None:
+    ``end``: `CLOSED` with the continuous feedback laws of inputs, `SERVO` with the controls of the servo-constraints.
+    """
+
+    def __init__(self, f: Functions, end: str) -> None:
         self.f, self.system = f, f.equations.system
         self.y = (*self.system.q, *self.system.u, *self.system.s)
         graph, n_r = f.graph, len(self.system.r)
@@ -140,7 +146,8 @@ class _Variations:
         self.change_of_t = graph.input("r", n_r + len(self.y) + len(loads))
         self.change_of_p = [graph.input("g", n_g + i) for i in range(len(self.system.p))]
         self.laws: Mapping[Node, Node] = {}
-        if closed:
+        self.tau = tuple(self.system.r[k] for k in f.servo.controls.slots) if end == SERVO else ()
+        if end == CLOSED:
             model = f.equations.model
             laws = zip(model.inputs_with_law, f.equations.once(feedback_laws), strict=True)
             self.laws = {self.system.r[k]: law for k, law in laws if model.inputs[k].sample_time is None}
@@ -214,7 +221,7 @@ class _Variations:
     @cached_property
     def is_straight(self) -> bool:
         """Whether the right-hand side is straight-line code in the form of the program."""
-        if self.system.multipliers:
+        if self.system.multipliers or self.tau:
             return False
         s = self.f.fragment()
         self.accelerations(s)
@@ -266,26 +273,26 @@ class _Variations:
         """Differentiate a quantity of the equations, an output or a reaction. Raises `BuildError`."""
         e, s = self.f.equations, self.f.fragment()
         if name == CONTACT_FORCES and self.system.multipliers:
-            return self._solved_along(s, self.system.multipliers, (len(self.system.multipliers),))
+            return self.solved_along(s, self.system.multipliers, (len(self.system.multipliers),))
         if name == MULTIPLIERS and self.f.n_c:
             multipliers = self._solvable_motion.unknowns[self.f.n_u : self.f.n_u + self.f.n_c]
-            return self._solved_along(s, multipliers, (len(multipliers),))
+            return self.solved_along(s, multipliers, (len(multipliers),))
         members = e.reactions if name.startswith(REACTION) else e.outputs
         quantity = members.get(name.removeprefix(REACTION)) or getattr(e, name, None)
         if quantity is None:
             raise BuildError(f"there are no derivatives of {name} along motions")
         nodes = quantity.nodes
-        if self._need_solution(nodes):
-            return self._solved_along(s, nodes, quantity.shape)
+        if self.need_solution(nodes):
+            return self.solved_along(s, nodes, quantity.shape)
         if contain_accelerations(nodes):
             nodes = substitute(nodes, dict(zip(self.system.udot, self.accelerations(s), strict=True)))
         return self.along(s, nodes, quantity.shape)
 
-    def _need_solution(self, nodes: Sequence[Node]) -> bool:
+    def need_solution(self, nodes: Sequence[Node]) -> bool:
         """Whether values depend on forces of constraints or contacts, or on u' where it is not straight-line code."""
         found = reachable(nodes)
         forces = any(x.op == "input" and x.payload[0] == MULTIPLIERS for x in found)
-        forces = forces or not set(self.system.multipliers).isdisjoint(found)
+        forces = forces or not {*self.system.multipliers, *self.tau}.isdisjoint(found)
         return forces or (contain_accelerations(nodes) and not self.is_straight)
 
     @property
@@ -298,7 +305,7 @@ class _Variations:
             )
         return self._modes.motion
 
-    def _solved_along(self, s: Fragment, nodes: Sequence[Node], shape: tuple[int, ...]) -> Fragment:
+    def solved_along(self, s: Fragment, nodes: Sequence[Node], shape: tuple[int, ...]) -> Fragment:
         """Differentiate functions of the accelerations and multipliers along the direction."""
         motion = self._solvable_motion
         held = motion.values(s)
@@ -350,7 +357,7 @@ class _Variations:
     def terms(self, values: Sequence[Node]) -> Fragment:
         """Compute values, and the rows of their derivatives."""
         s, values = self.f.fragment(), self.bound(values)
-        if self._need_solution(values):
+        if self.need_solution(values):
             return self._solved_terms(s, values)
         if contain_accelerations(values):
             values = substitute(values, dict(zip(self.system.udot, self.accelerations(s), strict=True)))
@@ -380,12 +387,12 @@ class _Variations:
 
         The right-hand side of the program has no contact forces, and inputs without the values of laws.
         """
-        own = self.system.multipliers or (self.laws and not self.f.any_rank)
+        own = self.system.multipliers or self.tau or (self.laws and not self.f.any_rank)
         return self._modes.motion if own else _Bordered(self)
 
     @cached_property
     def _modes(self) -> ModeEquations:
-        return ModeEquations(self.f, self.bound)
+        return ModeEquations(self.f, self.bound, self.tau)
 
     def general_variation(self, s: Fragment) -> Fragment:
         """Solve linear equations for the change of the accelerations."""
@@ -414,7 +421,7 @@ class _Variations:
         sides = substitute(gradient(rates, weights, motion.unknowns), held)
         of_residuals = [-x for x in motion.pulled(s, held, sides)]
         slopes = gradient([*rates, *motion.exact], [*weights, *of_residuals], self._arguments)
-        zeros = dict.fromkeys(self.system.multipliers, graph.zero)
+        zeros = dict.fromkeys((*self.system.multipliers, *self.tau), graph.zero)
         kept = [zeros.get(x, slope) for x, slope in zip(self._arguments, slopes, strict=True)]
         return substitute(kept, held)
 
@@ -430,7 +437,7 @@ class _Variations:
             value: gradient([value, *motion.exact], [*one, *(-x for x in weights)], inputs)
             for value, weights in zip(distinct, pulled, strict=True)
         }
-        zeros = dict.fromkeys(self.system.multipliers, self.f.graph.zero)
+        zeros = dict.fromkeys((*self.system.multipliers, *self.tau), self.f.graph.zero)
         slopes = [zeros.get(x, slope) for value in values for x, slope in zip(inputs, rows[value], strict=True)]
         return s.output(substitute([*values, *slopes], held))
 

@@ -26,6 +26,7 @@ from kanegen.program.catalogue import (
     JUMP_CHANGES,
     LAW_SLOPES,
     RESIDUAL_CHANGES,
+    SERVO,
     VARIATION,
 )
 from kanegen.solve.contacts import contacts_at
@@ -81,14 +82,14 @@ class VariationCode:
         self.modes = ContactModes(self.functions)
         self._in_modes: dict[tuple[Any, ...], Any] = {}
         laws = problem.inputs.laws
-        self.is_closed = laws is not None and not all(map(laws.is_held, laws.slots))
+        is_closed = laws is not None and not all(map(laws.is_held, laws.slots))
         self.clocks: tuple[Clock, ...] = ()
         self.held: HeldLaws | None = None
-        self._end = CLOSED * self.is_closed
+        self.end = SERVO if problem.loop is not None else CLOSED * is_closed
 
     @cached_property
     def _variation(self) -> Any:
-        return self.functions.extension.variations(VARIATION + self._end, self.method)
+        return self.functions.extension.variations(VARIATION + self.end, self.method)
 
     @property
     def _tableau(self) -> Tableau:
@@ -116,7 +117,7 @@ class VariationCode:
 
     def _laws(self, times: Array, states: Array) -> tuple[Array, Array]:
         """The values (n, m) of all laws at states, and their slopes (n, m, n_y + n_r + n_p)."""
-        d, name = self.functions.description, LAW_SLOPES + self._end
+        d, name = self.functions.description, LAW_SLOPES + self.end
         n_r, m = len(d.inputs), len(d.laws)
         values = np.array([self.value(name, self.at(t, y)) for t, y in zip(times.tolist(), states, strict=True)])
         slopes = values[:, m:].reshape(len(times), m, -1)
@@ -125,7 +126,7 @@ class VariationCode:
 
     def rate(self, t: float, y: Array, modes: Array | None = None) -> Array:
         """y' at a state, (n_y,); with contacts in the given modes, without them with all contacts open."""
-        if not self.functions.description.contacts.rows:
+        if not self.functions.description.contacts.rows and self.end != SERVO:
             return np.concatenate(self.at(t, y).evaluate(self.problem.function.pair))
         return self.change(VARIATION, self.at(t, y), np.zeros(self.n_y), modes=modes)[: self.n_y]
 
@@ -147,8 +148,8 @@ class VariationCode:
         behind[..., : len(self.functions.description.inputs)] = 0.0 if dr is None else dr
         behind[..., -1] = dt
         direction, names = np.concatenate([dy, behind], axis=-1), self._of_contacts if name in CHANGES else ()
-        closed = tuple(other + self._end for other in names)
-        return self.value(name + self._end, at, closed, direction=direction, dp=dp, modes=modes)
+        closed = tuple(other + self.end for other in names)
+        return self.value(name + self.end, at, closed, direction=direction, dp=dp, modes=modes)
 
     @cached_property
     def _of_contacts(self) -> tuple[str, ...]:
@@ -263,7 +264,7 @@ class VariationCode:
     ) -> Array:
         """`changes_of` at states in the same modes; ``along``: the changes of states, of inputs and of parameters."""
         (times, y), (of_y, of_r, of_p), d = states, along, self.functions.description
-        name, problem = CHANGE_OF + name + self._end, self.problem
+        name, problem = CHANGE_OF + name + self.end, self.problem
         own = self.functions.module.inputs_along(
             problem.function, problem.inputs.compiled, times, y, problem.controls or None
         )
@@ -366,7 +367,7 @@ def require_differentiable(problem: Problem, method: str) -> None:
     elif method in IMPLICIT:
         reason = f'method="{method}": use an explicit method, such as "dopri5" or "dop853"'
     elif problem.loop is not None:
-        reason = "control=True: give the controls as inputs, or as laws of inputs"
+        reason = _unavailable_loop(problem)
     elif sampled:
         reason = f"sampled inputs ({', '.join(d.input_names(sampled))}): give laws of inputs, or leave out sample_time"
     elif not continuous.isdisjoint(acting) and not continuous.issubset(acting):
@@ -376,3 +377,19 @@ def require_differentiable(problem: Problem, method: str) -> None:
         reason = "an r that is code of the state: give a law of the input, kg.Input(..., law=...)"
     if reason:
         raise SolveError(f"sensitivities and gradients of motions are not available with {reason}")
+
+
+def _unavailable_loop(problem: Problem) -> str | None:
+    """Why motions under the controls of a model have no derivatives, or None."""
+    loop, d = problem.loop, problem.functions.description
+    if loop is None:
+        return None
+    if loop.law is None:
+        return "control constraints, whose controls are part of the state"
+    if loop.sampled:
+        return "sampled controls of servo-constraints: leave out sample_time"
+    if np.isfinite(loop.limits).any():
+        return "limits of the controls of servo-constraints"
+    if d.contacts.rows or d.impulses or problem.inputs.laws is not None:
+        return "servo-constraints beside contacts, impulses or laws of inputs"
+    return None

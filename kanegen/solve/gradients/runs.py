@@ -89,6 +89,14 @@ class SensitivityRun:
         return sensitivities, sensitivities.error
 
 
+def _require_free(problem: Problem, directions: tuple[Direction, ...]) -> None:
+    """Raise `SolveError` for inputs that servo-constraints determine."""
+    controls = () if problem.loop is None else problem.loop.names
+    for direction in directions:
+        if direction.kind is Kind.INPUT and direction.name in controls:
+            raise SolveError(f"the input {direction.name} is a control, which the servo-constraints determine")
+
+
 def sensitivity_run(problem: Problem, start: RunStart, held: Collection[str], options: RunOptions) -> SensitivityRun:
     """The sensitivities of a run that is still to come, as its options ask for them.
 
@@ -98,6 +106,7 @@ def sensitivity_run(problem: Problem, start: RunStart, held: Collection[str], op
         raise SolveError("derivatives of motions need the dense output of the run: leave out dense_output=False")
     directions = read_directions(problem.functions.description, options["sensitivities"], "sensitivities")
     code = VariationCode(problem, options["method"])
+    _require_free(problem, directions)
     directions, inputs = input_changes(problem.functions.description, problem.inputs, directions)
     known = not code.functions.description.contacts.rows
     changes = changes_of_start(code, start, held, directions, inputs) if known else None
@@ -191,6 +200,7 @@ def gradient_run(
         derived[_CHECKED] = objective  # programs repeat the same one, and SymPy takes longer than a short run
     directions = read_directions(problem.functions.description, names, "with_respect_to")
     code = VariationCode(problem, options["method"])
+    _require_free(problem, directions)
     directions, inputs = input_changes(problem.functions.description, problem.inputs, directions)
     tolerances = options["rtol"], allowed_error(options)
     return GradientRun(code, objective, directions, inputs, start, held, *tolerances, nondifferentiable)

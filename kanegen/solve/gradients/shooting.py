@@ -222,6 +222,8 @@ class Shooting:
         code = VariationCode(self._problem, self.setting.options["method"])
         if held := self._problem.held:
             raise SolveError(f"periodic motions are not available with sampled inputs ({', '.join(held)})")
+        if self._problem.loop is not None:
+            raise SolveError("periodic motions are not available with control=True")
         if self.varied is not None:
             require_constant(self._problem.inputs, (self.varied.direction,))
         return code

@@ -227,7 +227,11 @@ class Solution(SolutionQuantities):
 
     def _members(self, method: str, names: tuple[str, ...]) -> Members[Any]:
         evaluate = getattr(self.solver, method)
-        return Members(names, lambda name: self._along(partial(evaluate, name)))
+
+        def value(name: str) -> Any:
+            return along(partial(evaluate, name), self.point._replace(free=None))  # controls are among the inputs
+
+        return Members(names, value)
 
     def animate(
         self,
