@@ -60,6 +60,12 @@ def slope() -> kg.Model:
     return particle("slope_ball", uses=(e,), contacts=contacts, parameters={a: 0.3})
 
 
+def rough_slope() -> kg.Model:
+    """A ball that sticks where it meets a slope."""
+    contacts = [kg.Unilateral(z + a * x, kg.Restitution(), kg.Coulomb(mu), v_x - a * v_z, "slope")]
+    return particle("rough_slope", contacts=contacts, parameters={a: 0.3, mu: 5.0})
+
+
 def puck(force: Sequence[Any] = ()) -> kg.Model:
     """A particle on a rough plane."""
     contacts = [kg.Unilateral(z, kg.Restitution(), kg.Coulomb(mu), (v_x, v_y), "plane")]
@@ -238,6 +244,44 @@ def rimless_wheel() -> kg.Model:
         gravity=g * (sm.sin(gamma) * N.x - sm.cos(gamma) * N.z),
         contacts=contacts,
         parameters={m: 1.0, g: 9.81, l: 1.0, I: 0.01, alpha: 0.3, gamma: 0.08, mu: 0.8},
+    )
+
+
+def five_bar() -> kg.Model:
+    """Two cranks and two couplers that meet above a floor, in a point that springs hold to the ends of the base."""
+    q, u = me.dynamicsymbols("th1 th2 th3 th4"), me.dynamicsymbols("om1 om2 om3 om4")
+    l1, l2, d, h, l0 = sm.symbols("l1 l2 d h l0", positive=True)
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    grounds = [O.locatenew("A", -d / 2 * N.x), O.locatenew("B", d / 2 * N.x)]
+    bars = [N.orientnew(f"bar {n}", "Axis", [angle, N.z]) for n, angle in enumerate(q, 1)]
+    for bar, omega in zip(bars, u, strict=True):
+        bar.set_ang_vel(N, omega * N.z)
+    elbows, ends = [], []
+    for ground, (crank, coupler) in zip(grounds, ((0, 1), (3, 2)), strict=True):
+        ground.set_vel(N, 0)
+        elbows.append(ground.locatenew(f"elbow {crank}", l1 * bars[crank].x))
+        elbows[-1].v2pt_theory(ground, N, bars[crank])
+        ends.append(elbows[-1].locatenew(f"end {crank}", l2 * bars[coupler].x))
+        ends[-1].v2pt_theory(elbows[-1], N, bars[coupler])
+    middle, gap = ends[0], ends[1].pos_from(ends[0])
+    loads = []
+    for ground in grounds:
+        way = middle.pos_from(ground)
+        loads.append((middle, -k * (1 - l0 / way.magnitude()) * way))
+    return kg.Model(
+        name="five_bar",
+        frame=N,
+        coordinates=q,
+        speeds=u,
+        kinematics=[x.diff(TIME) - v for x, v in zip(q, u, strict=True)],
+        bodies=[me.Particle(point.name, point, m) for point in (*elbows, middle)],
+        loads=loads,
+        gravity=-g * N.y,
+        holonomic_constraints=[gap.dot(N.x), gap.dot(N.y)],
+        dependent_speeds=[u[1], u[2]],
+        contacts=[kg.Unilateral(middle.pos_from(O).dot(N.y) - h, kg.Restitution(e), name="floor")],
+        parameters={m: 1.0, g: 9.81, k: 100.0, l0: 1.2, l1: 0.6, l2: 1.2, d: 1.0, h: 1.05, e: 0.7},
     )
 
 
