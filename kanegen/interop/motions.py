@@ -8,12 +8,11 @@ from typing import Any, Unpack
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.errors import SolveError, brief
+from kanegen.errors import SolveError
 from kanegen.interop.modules import jax_in_doubles, require_doubles
+from kanegen.interop.varied import Varied
 from kanegen.run_options import RunOptions, takes
 from kanegen.solve import Solver
-from kanegen.solve.gradients.directions import Direction, Kind, read_directions
-from kanegen.solve.values import by_name
 
 
 @takes(RunOptions)
@@ -88,23 +87,14 @@ def _is_shape(value: Any) -> bool:
     return isinstance(value, tuple) and all(isinstance(n, int) for n in value)
 
 
-class _Motions:
-    """Integrates the motions of a solver for the values of what varies; ``given``: arguments of `integrate` by name."""
+class _Motions(Varied):
+    """Motions one by one, NaN where they cannot be computed; ``options``: of `integrate`."""
 
     def __init__(
         self, solver: Solver, times: Any, varied: Any, given: Mapping[str, Any], options: Mapping[str, Any]
     ) -> None:
-        d = solver.description
-        self.solver, self.options = solver, options
-        self.times: Array = np.array(times, dtype=np.float64)
-        if self.times.ndim != 1 or self.times.size < 2:
-            raise SolveError(f"times is {brief(times)}; expected at least two times (n_t,)")
-        self.directions: tuple[Direction, ...] = read_directions(d, varied, "with_respect_to")
-        self.names = tuple(direction.name for direction in self.directions)
-        known = {"q0": d.coordinates, "u0": d.speeds, "s0": d.states, "r": d.inputs}
-        self._given = {key: by_name(given[key] or {}, names, "value") for key, names in known.items()}
-        self._groups = {name: key for key, names in known.items() for name in names}
-        self.n_z, self.shape = len(self.names), (self.times.size, len(d.components))
+        super().__init__(solver, times, varied, given)
+        self.options = options
 
     def values(self, z: Any) -> Array:
         """The states (n_t, n_y); NaN where the motion cannot be computed."""
@@ -128,14 +118,7 @@ class _Motions:
         return np.hstack((solution.q, solution.u, solution.s))
 
     def _run(self, z: Any, sensitivities: Any) -> Any:
-        arguments = {key: dict(values) for key, values in self._given.items()}
-        parameters: dict[str, float] = {}
-        for direction, value in zip(self.directions, np.asarray(z, dtype=float).tolist(), strict=True):
-            of_solver = direction.kind is Kind.PARAMETER
-            target = parameters if of_solver else arguments[self._groups[direction.name]]
-            target[direction.name] = value
+        parameters, given = self.arguments(np.asarray(z, dtype=float).tolist())
         solver = self.solver.with_parameters(parameters) if parameters else self.solver
-        given: dict[str, Any] = {key: values or None for key, values in arguments.items()}
-        span = float(self.times[0]), float(self.times[-1])
-        run: dict[str, Any] = {**self.options, "t_eval": self.times, "sensitivities": sensitivities}
-        return solver.integrate(span, **given, **run)
+        run: dict[str, Any] = {**given, **self.options, "t_eval": self.times, "sensitivities": sensitivities}
+        return solver.integrate(self.span, **run)

@@ -75,4 +75,6 @@ def test_every_block_is_in_a_program() -> None:
 @pytest.mark.target
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_run(name: str, tmp_path: Path) -> None:
+    if name.startswith("torch"):
+        pytest.importorskip("torch")
     run(PROGRAMS[name], tmp_path)

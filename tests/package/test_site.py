@@ -27,7 +27,8 @@ def public_names() -> set[str]:
         public = {name for name, value in members if not (name.startswith("_") or inspect.ismodule(value))}
         names |= {f"{module.__name__.removeprefix('kanegen.')}.{name}" for name in public}
     shapes = {name for name, value in vars(kg.shapes).items() if getattr(value, "__module__", "") == kg.shapes.__name__}
-    return names | {f"shapes.{name}" for name in shapes - INTERNAL if name[0].isupper()} | {"interop.jax.ode"}
+    others = {"interop.jax.motion", "interop.jax.ode", "interop.torch.motion"}
+    return names | {f"shapes.{name}" for name in shapes - INTERNAL if name[0].isupper()} | others
 
 
 def test_the_reference_lists_every_public_name() -> None:
