@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.formulas import algebra
+from benchmarks.gradient_problems import GradientProblem
 from benchmarks.library import FAST, render
 from benchmarks.problems import Problem
 from benchmarks.program import FIRST_TOLERANCE, SAMPLE_SECONDS, Program, Task, check_rates
@@ -145,3 +146,35 @@ def batch(problem: Problem, count: int) -> Task:
     buffer.set_res(0, out.ravel().data)
     whole = timing.statement_task("call()", {"call": call, "kept": (buffer, columns, out)})
     return lambda: whole() / count
+
+
+def gradients(problem: GradientProblem) -> Mapping[str, Mapping[str, Callable[[float], Array]]]:
+    """Jacobians and gradients of an ``integrator`` by CVODES: forward and adjoint sensitivities of SUNDIALS."""
+    import casadi
+
+    n = problem.n
+    y = casadi.SX.sym("y", len(problem.formulas.start))
+    rates = problem.formulas.rates_in(algebra(casadi), casadi.vertsplit(y))[:n]
+    ode = {"x": y[:n], "p": y[n:], "ode": casadi.vertcat(*rates)}
+    made: dict[tuple[str, float], Any] = {}
+
+    def function(kind: str, tolerance: float) -> Any:
+        options = {"reltol": tolerance, "abstol": 0.01 * tolerance, "max_num_steps": 10**6, "fsens_err_con": True}
+        flow = casadi.integrator("flow", "cvodes", ode, 0.0, problem.duration, options)
+        z = casadi.MX.sym("z", y.numel())
+        end = flow(x0=z[:n], p=z[n:])["xf"][list(problem.rows)]
+        if kind == "gradient":
+            return casadi.Function("g", [z], [casadi.gradient(casadi.dot(casadi.DM(problem.weights), end), z)])
+        return casadi.Function("J", [z], [casadi.jacobian(end, z)])
+
+    def run(kind: str, tolerance: float) -> Array:
+        try:
+            if (kind, tolerance) not in made:
+                made[kind, tolerance] = function(kind, tolerance)
+            found = np.array(made[kind, tolerance](problem.formulas.start))
+        except RuntimeError as error:
+            raise SolveError(f"CVODES with a tolerance of {tolerance:g} stopped") from error
+        places = list(problem.places)
+        return found.ravel()[places] if kind == "gradient" else found[:, places].ravel()
+
+    return {kind: {"cvodes": partial(run, kind)} for kind in ("sensitivities", "gradient")}

@@ -88,20 +88,23 @@ def _of_either(name: str, function: Operation) -> Operation:
     return lambda *args: of_floats(*args) if all(isinstance(a, float) for a in args) else function(*args)
 
 
-def formulas_of(equations: Equations, values: Sequence[float], point: Array, independent: bool) -> Formulas:
+def formulas_of(
+    equations: Equations, values: Sequence[float], point: Array, independent: bool, varied: bool = False
+) -> Formulas:
     """The equations of a model without inputs and states as y' = f(y).
 
     The accelerations are those of the form with the fewest operations, the linear solve included, that does not divide
     by zero at the start. With ``independent``, y = (q, u_I) contains the independent speeds only, and the dependent
     ones follow from them by ``u_D = A u_I``, as users write constrained systems that are linear in the speeds.
-    Otherwise y = (q, u). ``values`` are those of the parameters, ``point`` is the initial (q, u). Raises `PeerError` if
-    every form divides by zero.
+    Otherwise y = (q, u). ``values`` are those of the parameters, ``point`` is the initial (q, u). With ``varied``, the
+    parameters follow in y, with rates that are zero. Raises `PeerError` if every form divides by zero.
     """
     system, graph = equations.system, equations.graph
     n_q, n_u = len(system.q), len(system.u)
     kept = list(equations.partition.independent) if independent else list(range(n_u))
     y = [graph.input("y", i) for i in range(n_q + len(kept))]
-    known = {graph.input("p", i): graph.const(value) for i, value in enumerate(values)}
+    given = [graph.input("y", len(y) + i) if varied else graph.const(value) for i, value in enumerate(values)]
+    known = {graph.input("p", i): node for i, node in enumerate(given)}
     known |= {graph.input("q", i): y[i] for i in range(n_q)}
     known |= {graph.input("u", s): y[n_q + i] for i, s in enumerate(kept)}
     if independent:
@@ -111,8 +114,9 @@ def formulas_of(equations: Equations, values: Sequence[float], point: Array, ind
     udot = _accelerations(equations, {"q": point[:n_q].tolist(), "u": point[n_q:].tolist(), "p": values})
     rates = substitute([*system.qdot, *(udot[s] for s in kept)], known)
     whole = substitute([*(graph.input("q", i) for i in range(n_q)), *(graph.input("u", i) for i in range(n_u))], known)
-    start = np.concatenate((point[:n_q], point[n_q:][kept]))
-    return Formulas(tuple(rates), tuple(whole), start)
+    start = np.concatenate((point[:n_q], point[n_q:][kept], values if varied else []))
+    constant = [graph.const(0.0)] * (len(values) if varied else 0)
+    return Formulas((*rates, *constant), tuple(whole), start)
 
 
 def lagrangian_of(equations: Equations, values: Sequence[float]) -> Node:

@@ -9,12 +9,14 @@ https://bluescarni.github.io/heyoka.py/notebooks/compiled_functions.html).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from benchmarks.formulas import algebra
+from benchmarks.gradient_problems import GradientProblem
 from benchmarks.problems import Problem
 from benchmarks.program import FIRST_TOLERANCE, Program, Task, check_rates
 from kanegen.arrays import Array
@@ -147,3 +149,35 @@ def _batch(problem: Problem, count: int, system: System, *variants: dict[str, An
         check_rates(problem, NAME, function)
         tasks.append(timing.statement_task("function(y, outputs=out)", {**names, "function": function}))
     return lambda: min(task() for task in tasks) / count
+
+
+def gradients(problem: GradientProblem) -> Mapping[str, Mapping[str, Callable[[float], Array]]]:
+    """``var_ode_sys``, as in "Variational ODEs" of the documentation; heyoka has no reverse mode."""
+    import heyoka as hy
+
+    made: dict[float, tuple[Any, Array]] = {}
+    n, k = problem.n, len(problem.names)
+    x = [hy.expression(f"x_{i}") for i in range(n)]
+    p = [hy.par[i] for i in range(len(problem.p0))]
+    rates = problem.formulas.rates_in(algebra(hy), [*x, *p])[:n]
+    varied = [x[place] if place < n else p[place - n] for place in problem.places]
+    compact = problem.formulas.operations > LARGE
+    beside = hy.var_ode_sys(list(zip(x, rates, strict=True)), args=varied, order=1)
+
+    def sensitivities(tolerance: float) -> Array:
+        if tolerance not in made:
+            integrator = hy.taylor_adaptive(
+                beside, list(problem.x0), pars=list(problem.p0), tol=tolerance, compact_mode=compact
+            )
+            made[tolerance] = integrator, integrator.state.copy()
+        integrator, start = made[tolerance]
+        integrator.time, integrator.state[:] = 0.0, start
+        if integrator.propagate_until(problem.duration)[0] != hy.taylor_outcome.time_limit:
+            raise SolveError("heyoka stopped")
+        slopes = np.array([integrator.state[integrator.get_vslice(order=1, component=row)] for row in problem.rows])
+        return slopes.reshape(len(problem.rows) * k)
+
+    def gradient(tolerance: float) -> Array:
+        return np.asarray(problem.weights @ sensitivities(tolerance).reshape(-1, k))
+
+    return {"sensitivities": {"taylor": sensitivities}, "gradient": {"taylor": gradient}}

@@ -11,11 +11,13 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
+from benchmarks.gradient_problems import NAMES, GradientProblem, read_gradient_problem
 from benchmarks.problems import INTEGRATED, Problem, read_problem, require_problem
 from benchmarks.program import Program, Task
 from benchmarks.registry import OWN, PEERS, installed
+from kanegen.arrays import Array
 from kanegen.cli.bench.timing import interleaved, machine_lines, timed
 from kanegen.errors import KanegenError, ModelError, SolveError
 from kanegen.model import Model
@@ -51,6 +53,16 @@ BATCH_FUNCTIONS: Final = {
 }
 """What comes after the numbers of states in the titles of batches: what comes after the names of the peers, and the
 functions of their modules that measure."""
+GRADIENT_TOLERANCES: Final = tuple(10.0**-k for k in range(5, 12))
+GRADIENT_ROUNDS: Final = 10
+"""How often each run is timed, in turn with the others."""
+
+GRADIENT_NEAR: Final = 1e-2
+"""Runs with larger errors of the derivatives are not timed."""
+
+Runs: TypeAlias = Mapping[str, Mapping[str, Callable[[float], Array]]]
+"""By peer and method, functions of a tolerance."""
+
 GROWING: Final = ("n_link_pendulum",)
 BODIES: Final = (5, 10, 20, 40, 80)
 FIRST: Final = ("n_link_pendulum(5)", "rolling_disk")
@@ -83,6 +95,8 @@ class Results:
         By family of models, number of bodies and peer, the seconds of an evaluation in C.
     first
         By problem and peer, the seconds to the end of the first motion.
+    gradients
+        By problem with the kind of derivatives, peer and method, the runs; ``"kanegen, differences"`` is a peer, too.
     """
 
     machine: tuple[str, ...] = ()
@@ -95,6 +109,7 @@ class Results:
     batch: dict[str, dict[str, float]] = field(default_factory=dict)
     growth: dict[str, dict[int, dict[str, float]]] = field(default_factory=dict)
     first: dict[str, dict[str, float]] = field(default_factory=dict)
+    gradients: dict[str, dict[str, dict[str, list[WorkPoint]]]] = field(default_factory=dict)
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +120,8 @@ class Results:
 def read_results(path: Path) -> Results:
     """The results in a file of `Results.write`."""
     given = json.loads(path.read_text(encoding="utf-8"))
-    for methods in (methods for peers in given["integration"].values() for methods in peers.values()):
+    curves = [*given["integration"].values(), *given.get("gradients", {}).values()]
+    for methods in (methods for peers in curves for methods in peers.values()):
         methods.update({method: [WorkPoint(**point) for point in points] for method, points in methods.items()})
     given["growth"] = {name: {int(n): row for n, row in rows.items()} for name, rows in given["growth"].items()}
     return Results(**{**given, "machine": tuple(given["machine"])})
@@ -135,6 +151,8 @@ class Comparison:
             for name in LARGE:
                 yield name, partial(self._large, name)
             yield "batches", self._batches
+            for name in NAMES:
+                yield f"derivatives of {name}", partial(self._gradients, name)
             for name in GROWING:
                 yield f"{name} of many bodies", partial(self._growth, name)
 
@@ -172,6 +190,18 @@ class Comparison:
                         tasks |= {} if task is None else {f"{peer}{way}": task}
                 self.results.batch[f"{name}, {count} states{suffix}"] = interleaved(tasks, self._rounds)
 
+    def _gradients(self, name: str) -> None:
+        problem = read_gradient_problem(self._examples, name)
+        runs: dict[str, dict[str, Mapping[str, Callable[[float], Array]]]] = {}
+        for peer, module in self._modules.items():
+            for way, function in (("", "gradients"), (", differences", "differences")):
+                if hasattr(module, function):
+                    made = self._tried(problem, peer, partial(getattr(module, function), problem))
+                    for kind, methods in (made or {}).items():
+                        runs.setdefault(kind, {})[f"{peer}{way}"] = methods
+        for kind, peers in runs.items():
+            self.results.gradients[f"{name}, {kind}"] = differentiated(peers, problem.reference(kind))
+
     def _growth(self, family: str) -> None:
         rows = self.results.growth.setdefault(family, {})
         for n in BODIES:
@@ -196,6 +226,8 @@ class Comparison:
         # What the reference and the peers need of the formulas is not a part of their time.
         reference, row = problem.reference, self.results.first.setdefault(name, {})
         for peer, module in self._modules.items():
+            if not hasattr(module, "first"):
+                continue
             made = self._tried(problem, peer, partial(timed, partial(module.first, problem)))
             if made is not None and relative_error(made[0], reference) < NEAR:
                 row[peer] = made[1]
@@ -210,7 +242,7 @@ class Comparison:
             self.results.refused.setdefault(name, {})[OWN.name] = _reason(error)
             return None
 
-    def _tried(self, problem: Problem, peer: str, make: Callable[[], Made]) -> Made | None:
+    def _tried(self, problem: Problem | GradientProblem, peer: str, make: Callable[[], Made]) -> Made | None:
         """What ``make`` returns; None, with the reason in the results, if it fails."""
         try:
             return make()
@@ -222,7 +254,7 @@ class Comparison:
         """The programs of the peers that can treat the problem; their accelerations have been compared."""
         made = {}
         for peer in peers:
-            if peer in self._modules:
+            if peer in self._modules and hasattr(self._modules[peer], "program"):
                 module = self._modules[peer]
                 program = self._tried(problem, peer, partial(module.program, problem))
                 if program is not None:
@@ -259,6 +291,33 @@ class Comparison:
         if not any(point.error < NEAR for point in points):
             raise SolveError(f"no run of at most {LONGEST_RUN:g} s comes near the reference solution")
         return points
+
+
+def differentiated(peers: Runs, reference: Array) -> dict[str, dict[str, list[WorkPoint]]]:
+    """The runs of all methods of all programs with `GRADIENT_TOLERANCES`; those that fail are left out.
+
+    Programs are timed in turn, because a busy machine must not slow down one of them only.
+    """
+    curves: dict[str, dict[str, list[WorkPoint]]] = {
+        peer: {method: [] for method in methods} for peer, methods in peers.items()
+    }
+    for tolerance in GRADIENT_TOLERANCES:
+        errors, tasks = {}, {}
+        for peer, method in ((peer, method) for peer, methods in peers.items() for method in methods):
+            task = partial(peers[peer][method], tolerance)
+            try:
+                errors[peer, method] = relative_error(task(), reference)
+            except SolveError:
+                continue
+            if errors[peer, method] < GRADIENT_NEAR:
+                tasks[peer, method] = task
+        least = dict.fromkeys(tasks, float("inf"))
+        for _ in range(GRADIENT_ROUNDS):
+            for key, task in tasks.items():
+                least[key] = min(least[key], timed(task)[1])
+        for (peer, method), seconds in least.items():
+            curves[peer][method].append(WorkPoint(tolerance, errors[peer, method], seconds))
+    return curves
 
 
 def repeated(function: Callable[[], object]) -> float:

@@ -103,11 +103,13 @@ class Problem:
 # -- equations written by hand -----------------------------------------------------------------------------------
 
 
-def _disk(model: Model) -> Formulas:
-    """The rolling disk in theta, phi, psi, X, Y, u1, u2, u3, from the final equations of the example's source."""
+def written_disk(model: Model, varied: bool = False) -> Formulas:
+    """The rolling disk in theta, phi, psi, X, Y, u1, u2, u3, from the final equations of the example's source; with
+    ``varied``, R and g follow in y."""
     states = theta, phi, psi, X, Y, u1, u2, u3 = sm.symbols("theta phi psi X Y u1 u2 u3")
     value = {symbol.name: number for symbol, number in model.parameters.items()}
-    R, g = (sm.Float(value[name]) for name in ("R", "g"))
+    parameters, values = _varied(value, ("R", "g"), varied)
+    R, g = values
     turn = u2 / sm.sin(theta)
     cot = sm.cos(theta) / sm.sin(theta)
     X_rate = R * (sm.sin(phi) * sm.sin(theta) * u1 - sm.cos(phi) * u3)
@@ -119,17 +121,20 @@ def _disk(model: Model) -> Formulas:
         2 * u1 * u2 / 3,
     )
     whole = (theta, phi, psi, X, Y, u1, u2, u3, X_rate, Y_rate)
-    return written_formulas(states, rates, whole, np.array([1.2, 0.3, 0.0, 0.0, 0.0, 0.2, 0.4, -6.0]))
+    start = [1.2, 0.3, 0.0, 0.0, 0.0, 0.2, 0.4, -6.0, *(value[p.name] for p in parameters)]
+    return written_formulas((*states, *parameters), (*rates, *[sm.S.Zero] * len(parameters)), whole, np.array(start))
 
 
-def _four_bar(model: Model) -> Formulas:
+def written_four_bar(model: Model, varied: bool = False) -> Formulas:
     """The four-bar linkage in the crank angle q and its rate w; the other joint lies on two circles.
 
-    Its kinetic energy M(q) w^2 / 2 is constant, so that w' = -M'(q) w^2 / (2 M).
+    Its kinetic energy M(q) w^2 / 2 is constant, so that w' = -M'(q) w^2 / (2 M). With ``varied``, the parameters follow
+    in y.
     """
     states = q, w = sm.symbols("q w")
-    value = {symbol.name: sm.Float(number) for symbol, number in model.parameters.items()}
-    m1, m2, L1, L2, L3, L4 = (value[name] for name in ("m1", "m2", "L1", "L2", "L3", "L4"))
+    value = {symbol.name: number for symbol, number in model.parameters.items()}
+    parameters, values = _varied(value, ("m1", "m2", "L1", "L2", "L3", "L4"), varied)
+    m1, m2, L1, L2, L3, L4 = values
     x, y = L1 * sm.cos(q), L1 * sm.sin(q) - L4
     squared = x**2 + y**2
     along = (L3**2 - L2**2 + squared) / (2 * squared)
@@ -139,7 +144,17 @@ def _four_bar(model: Model) -> Formulas:
     M = m1 * L1**2 + m2 * sum(slope**2 for slope in slopes)
     M_slope = 2 * m2 * sum(slope * slope.diff(q) for slope in slopes)
     whole = (q, *place, L1 * w, *(slope * w for slope in slopes))
-    return written_formulas(states, (w, -M_slope * w**2 / (2 * M)), whole, np.array([0.0, 3.0]))
+    rates = (w, -M_slope * w**2 / (2 * M), *[sm.S.Zero] * len(parameters))
+    start = np.array([0.0, 3.0, *(value[p.name] for p in parameters)])
+    return written_formulas((*states, *parameters), rates, whole, start)
+
+
+def _varied(
+    value: Mapping[str, float], names: tuple[str, ...], varied: bool
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The symbols of the parameters that are part of y, and what stands for the parameters in formulas."""
+    symbols = sm.symbols(names)
+    return (symbols, symbols) if varied else ((), tuple(sm.Float(value[name]) for name in names))
 
 
 # -- the problems -------------------------------------------------------------------------------------------------
@@ -176,9 +191,9 @@ def _entry(name: str) -> _Entry:
         case "humanoid":
             return _Entry(example, {}, {"tree": humanoid})
         case "rolling_disk":
-            return _Entry(example, {}, {"written": _disk})
+            return _Entry(example, {}, {"written": written_disk})
         case "four_bar":
-            return _Entry("struck_four_bar", {"struck": False}, {"written": _four_bar, "title": name})
+            return _Entry("struck_four_bar", {"struck": False}, {"written": written_four_bar, "title": name})
         case _:
             return _Entry(example, {}, {})
 

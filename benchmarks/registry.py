@@ -14,10 +14,11 @@ from typing import Final
 class Peer:
     """A program to compare with.
 
-    ``module`` is the module of this folder with the functions ``program(problem)`` and ``first(problem)``, and
-    ``batch(problem, count)`` if the peer has batches, ``batch_avx2`` if it can do without AVX-512, and
-    ``batch_lagrangian`` if it derives equations from energies. ``imports`` is the module of the package that it needs,
-    and ``distribution`` the name with which pip installs that.
+        ``module`` is the module of this folder with the functions ``program(problem)`` and ``first(problem)``, and
+        ``batch(problem, count)`` if the peer has batches, ``batch_avx2`` if it can do without AVX-512, and
+    ``batch_lagrangian`` if it derives equations from energies. ``gradients(problem)`` differentiates
+        motions; a peer may have that only. ``imports`` is the module of the package that it needs,
+        and ``distribution`` the name with which pip installs that.
     """
 
     name: str
@@ -46,6 +47,7 @@ PEERS: Final[Mapping[str, Peer]] = {
         Peer("heyoka", "heyoka_peer", "heyoka", "heyoka"),
         Peer("JiTCODE", "jitcode_peer", "jitcode", "jitcode"),
         Peer("CasADi", "casadi_peer", "casadi", "casadi"),
+        Peer("diffrax", "diffrax_peer", "diffrax", "diffrax"),
         Peer("PyDy", "pydy_peer", "pydy.codegen", "pydy"),
         Peer("Pinocchio", "pinocchio_peer", "pinocchio", "pin"),
         Peer("MuJoCo", "mujoco_peer", "mujoco", "mujoco"),

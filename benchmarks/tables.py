@@ -58,6 +58,7 @@ def all_tables(results: Results, emphasis: Emphasis) -> list[TextTable]:
         ),
         _integrations(results, emphasis),
         _means(results),
+        _gradients(results, emphasis),
         _times("One state of a batch", "model", results.batch, emphasis),
         *(
             _times(f"Right-hand side of `{name}(n)` in C", "n", {str(n): row for n, row in growth.items()}, emphasis)
@@ -110,6 +111,27 @@ def _integrations(results: Results, emphasis: Emphasis) -> TextTable:
         value = "" if math.isnan(ratio.value) else number_text(ratio.value)
         rows.append((f"`{ratio.problem}`", f"{ratio.error:.0e}", *cells, value))
     return TextTable("Integration at equal measured error", ("model", "error", *peers, "ratio"), tuple(rows), left=2)
+
+
+GRADIENT_ERRORS = (1e-5, 1e-7)
+"""Errors of derivatives, relative to 1 + their magnitude, at which their times are compared."""
+
+
+def _gradients(results: Results, emphasis: Emphasis) -> TextTable:
+    """Times of all derivatives of the end of a motion, and of the gradient of one function of it, at equal error."""
+    found = {peer for row in results.gradients.values() for peer in row}
+    peers = sorted(found, key=lambda peer: (ORDER.index(peer.split(",")[0]), peer))
+    rows = []
+    for name, curves in results.gradients.items():
+        problem, kind = name.rsplit(", ", 1)
+        for error in GRADIENT_ERRORS:
+            costs = {peer: cheapest(curves[peer], error) if peer in curves else Cost("", inf) for peer in peers}
+            cells = _cells([c.seconds for c in costs.values()], emphasis, [c.method for c in costs.values()])
+            ratio = Ratio(problem, error, costs).value
+            value = "" if math.isnan(ratio) else number_text(ratio)
+            rows.append((f"`{problem}`", kind, f"{error:.0e}", *cells, value))
+    headings = ("motion", "derivatives", "error", *peers, "ratio")
+    return TextTable("Derivatives of motions at equal measured error", headings, tuple(rows), left=3)
 
 
 def _means(results: Results) -> TextTable:
