@@ -161,7 +161,8 @@ def _differences(solver: Solver, problem: GradientProblem, method: str, toleranc
         steps[column] = DIFFERENCE * max(abs(value), 1.0)
         values[[2 * column, 2 * column + 1]] += steps[column], -steps[column]
         groups[key][name] = values
-    ends = solver.integrate_many((0.0, problem.duration), **groups, **_options(method, tolerance))
+    arguments: dict[str, Any] = {**groups, **_options(method, tolerance)}
+    ends = solver.integrate_many((0.0, problem.duration), **arguments)
     states = np.concatenate((ends.q, ends.u), axis=2)[:, -1]
     known = (*d.coordinates, *d.speeds)
     chosen = states[:, [known.index(name) for name in problem.variables]]

@@ -15,9 +15,10 @@ from checkout import EXAMPLES, ROOT
 from click.testing import CliRunner
 from messages import raises
 
-from benchmarks import measure, registry, tables
+from benchmarks import measure, own, registry, tables
 from benchmarks.__main__ import main
 from benchmarks.formulas import algebra, written_formulas
+from benchmarks.gradient_problems import read_gradient_problem
 from benchmarks.measure import Comparison, Results, read_results
 from benchmarks.problems import Problem, read_problem
 from benchmarks.program import Program, check_rates
@@ -27,7 +28,7 @@ from kanegen.cli.bench.peers import PeerError, integrate
 from kanegen.derivation import derive
 from kanegen.errors import SolveError
 from kanegen.graph import evaluate
-from kanegen.plot.work import WorkPoint
+from kanegen.plot.work import WorkPoint, relative_error
 
 
 @cache
@@ -114,6 +115,36 @@ def test_run_whose_derivatives_are_not_finite_is_refused() -> None:
 def test_wrong_rates_are_refused() -> None:
     with raises(SolveError, "n_link_pendulum(2)", "wrong"):
         check_rates(problem("n_link_pendulum(2)"), "wrong", lambda y: y)
+
+
+@pytest.mark.parametrize("name", ["double_pendulum", "rolling_disk", "four_bar"])
+def test_derivatives_of_motions_have_the_references_of_their_formulas(name: str) -> None:
+    """The variational equations of the formulas in long double, against those of the model and its differences."""
+    given = read_gradient_problem(EXAMPLES, name)
+    for kind, run in (("sensitivities", own.gradients), ("gradient", own.gradients), ("gradient", own.differences)):
+        reference, tolerance = given.reference(kind), 1e-10 if run is own.gradients else 1e-12
+        found = run(given)[kind]["verner9"](tolerance)
+        assert relative_error(found, reference) < (1e-7 if run is own.gradients else 1e-4)
+
+
+def test_derivatives_are_in_the_table_and_in_files(tmp_path: Path) -> None:
+    """A method that fails is left out, and so is one that is wrong."""
+
+    def stop(tolerance: float) -> Any:
+        raise SolveError("no derivatives")
+
+    reference = np.array([1.0, 2.0])
+    peers = {
+        "kanegen": {"exact": lambda tolerance: reference + tolerance, "stops": stop},
+        "heyoka": {"wrong": lambda tolerance: reference + 1.0},
+        "kanegen, differences": {"exact": lambda tolerance: reference + tolerance},
+    }
+    results = Results(gradients={"disk, gradient": measure.differentiated(peers, reference)})
+    results.write(tmp_path / "results.json")
+    (table,) = tables.all_tables(read_results(tmp_path / "results.json"), str)
+    assert table.headings == ("motion", "derivatives", "error", "kanegen", "kanegen, differences", "heyoka", "ratio")
+    assert [row[:3] for row in table.rows] == [("`disk`", "gradient", "1e-05"), ("`disk`", "gradient", "1e-07")]
+    assert all("exact" in row[3] and row[5] == "" and float(row[6]) > 0.0 for row in table.rows)
 
 
 # -- robustness ------------------------------------------------------------------------------------------------------
