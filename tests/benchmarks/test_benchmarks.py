@@ -117,7 +117,10 @@ def test_wrong_rates_are_refused() -> None:
         check_rates(problem("n_link_pendulum(2)"), "wrong", lambda y: y)
 
 
-@pytest.mark.parametrize("name", ["double_pendulum", "rolling_disk", "four_bar"])
+SLOW = pytest.param("four_bar", marks=pytest.mark.target)
+
+
+@pytest.mark.parametrize("name", ["double_pendulum", "rolling_disk", SLOW])
 def test_derivatives_of_motions_have_the_references_of_their_formulas(name: str) -> None:
     """The variational equations of the formulas in long double, against those of the model and its differences."""
     given = read_gradient_problem(EXAMPLES, name)
