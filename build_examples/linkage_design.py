@@ -146,7 +146,6 @@ def value_and_gradient(design: Any, torque: float) -> tuple[float, Any]:
         with_respect_to=UNKNOWNS,
         rtol=1e-8,
         atol=1e-10,
-        sensitivity_tolerance=1e-5,
     )
     return value, np.array([gradient[name] for name in UNKNOWNS])
 
