@@ -84,6 +84,9 @@ CLOSED: Final = ":laws"
 SERVO: Final = ":servo"
 """The end of the names of functions whose controls have the values that enforce the servo-constraints."""
 
+BARE: Final = ":bare"
+"""The end of the names of functions without stabilization, for runs whose gains are zero."""
+
 VARIATIONS: Final = (
     VARIATION, EVENT_CHANGES, RESIDUAL_CHANGES, CONTACT_CHANGES, JUMP_CHANGES, SWITCH_CHANGES, LAW_SLOPES,
 )  # fmt: skip
@@ -93,7 +96,7 @@ VARIATIONS: Final = (
 class OfExpressions(str):
     """The name of a function of expressions in the symbols of a model; its text identifies them.
 
-    ``kind``: `ADJOINT`, `RATES` or `TERMS`. ``end``: `CLOSED`, `SERVO` or empty.
+    ``kind``: `ADJOINT`, `RATES` or `TERMS`. ``end``: `CLOSED`, `SERVO`, `BARE` or empty.
     """
 
     kind: str
@@ -110,7 +113,8 @@ class OfExpressions(str):
 
 def is_variation(name: str) -> bool:
     """Whether a function is in a program of variations."""
-    known = name.removesuffix(CLOSED).removesuffix(SERVO) in VARIATIONS or name.startswith(CHANGE_OF)
+    own = next((name.removesuffix(end) for end in (CLOSED, SERVO, BARE) if name.endswith(end)), name)
+    known = own in VARIATIONS or name.startswith(CHANGE_OF)
     return known or isinstance(name, OfExpressions)
 
 

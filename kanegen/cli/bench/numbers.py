@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.table import Table
 
 from kanegen.cli.bench import costs
+from kanegen.cli.bench.fits import fit_costs
 from kanegen.cli.bench.pair import (
     ROWS,
     Pair,
@@ -100,6 +101,25 @@ def small_examples(folder: Path) -> Iterator[ModelFile]:
         yield _example(folder, name, options)
 
 
+FITTED: Final[tuple[tuple[tuple[str, dict[str, Any]], tuple[str, ...], tuple[float, int], float, Target], ...]] = (
+    (
+        ("identify_double_pendulum", {}),
+        ("m_2", "l_1", "l_2", "c_1", "c_2", "k"),
+        (5.0, 501),
+        0.05,
+        Target(2.0, 3.0, "times"),
+    ),
+    (
+        ("n_link_pendulum", {"n": 10}),
+        tuple(f"{kind}_{i}" for kind in "ml" for i in range(1, 11)),
+        (2.0, 1000),
+        0.02,
+        Target(5.0, 8.0, "times"),
+    ),
+)
+"""Models with the parameters that are fitted, the duration and the number of samples, and the error of the guess."""
+
+
 def _example(folder: Path, name: str, options: dict[str, Any]) -> ModelFile:
     path = folder / f"{name}.py"
     if not path.is_file():
@@ -133,6 +153,7 @@ class Benchmark:
             ("integrating the rolling disk", self._integration),
             ("projecting after each step", self._projections),
             ("differentiating motions", self._gradients),
+            ("fitting parameters", self._fits),
         )
 
     def _file(self, name: str, **options: Any) -> ModelFile:
@@ -271,6 +292,15 @@ class Benchmark:
             ):
                 detail = f"dopri5, 10 s: {seconds_text(best[kind])} against {seconds_text(plain)} for the motion"
                 results.append(Result(f"{title}, {what}", best[kind] / plain, target, detail))
+        return results
+
+    def _fits(self) -> list[Result]:
+        results = []
+        for (name, options), unknowns, motion, wrong, target in FITTED:
+            best = fit_costs(self._file(name, **options), unknowns, motion, wrong, max(3, self.rounds // 2))
+            what = f"a fit of {len(unknowns)} parameters against differences, {label(name, options)}"
+            detail = f"{motion[1]} times: {seconds_text(best['fit'])} against {seconds_text(best['differences'])}"
+            results.append(Result(what, best["differences"] / best["fit"], target, detail))
         return results
 
     def _projected(self, name: str) -> Result:

@@ -33,6 +33,7 @@ from kanegen.program.builder import Fragment, Functions, Make, contain_accelerat
 from kanegen.program.catalogue import (
     ADJOINT,
     ALONG,
+    BARE,
     CHANGE_OF,
     CLOSED,
     CONTACT_CHANGES,
@@ -81,7 +82,7 @@ def add_variation(f: Functions, name: str) -> None:
     if isinstance(name, OfExpressions):
         _add_of_expressions(f, name)
         return
-    end = next((end for end in (CLOSED, SERVO) if name.endswith(end)), "")
+    end = next((end for end in (CLOSED, SERVO, BARE) if name.endswith(end)), "")
     kind, builder = name.removesuffix(end), _Variations(f, end)
     if kind.startswith(CHANGE_OF):
         quantity = kind.removeprefix(CHANGE_OF)
@@ -132,7 +133,8 @@ def _require_steady(builder: _Variations) -> None:
 class _Variations:
     """What builds the functions of variations.
 
-    ``end``: `CLOSED` with the continuous feedback laws of inputs, `SERVO` with the controls of the servo-constraints.
+    ``end``: `CLOSED` with the continuous feedback laws of inputs, `SERVO` with the controls of the servo-constraints,
+    `BARE` without the gains of the stabilization.
     """
 
     def __init__(self, f: Functions, end: str) -> None:
@@ -146,6 +148,8 @@ class _Variations:
         self.change_of_t = graph.input("r", n_r + len(self.y) + len(loads))
         self.change_of_p = [graph.input("g", n_g + i) for i in range(len(self.system.p))]
         self.laws: Mapping[Node, Node] = {}
+        n_gains = len(f.equations.gain_names) if end == BARE else 0
+        self.zeros = {graph.input("g", i): graph.zero for i in range(n_gains)}
         self.tau = tuple(self.system.r[k] for k in f.servo.controls.slots) if end == SERVO else ()
         if end == CLOSED:
             model = f.equations.model
@@ -457,8 +461,8 @@ class _Variations:
         return s.output([held[x] for x in (*after, *impulses)] + [changes[x] for x in after])
 
     def bound(self, nodes: Sequence[Node]) -> list[Node]:
-        """Nodes with the laws in place of their inputs."""
-        return substitute(self.system.settled(nodes), self.laws)
+        """Nodes with the laws in place of their inputs, and without gains that are zero."""
+        return substitute(self.system.settled(nodes), {**self.laws, **self.zeros})
 
 
 def _paired(s: Fragment, rates: Sequence[Node], changes: Sequence[Node]) -> Fragment:

@@ -47,10 +47,10 @@ class ObjectiveCode:
     def __init__(self, code: VariationCode, objective: Objective) -> None:
         self.code, self.objective = code, objective
         running, (of_running, of_terms) = objective.running, objective.identities
-        costs, end = () if running is None else (running,), code.end
+        costs, end = () if running is None else (running,), code.end_of_steps
         rates, adjoint = (OfExpressions.of(kind, end, costs, of_running) for kind in (RATES, ADJOINT))
         self.names = rates, adjoint
-        self.terms_name = OfExpressions.of(TERMS, end, objective.expressions, of_terms)
+        self.terms_name = OfExpressions.of(TERMS, code.end, objective.expressions, of_terms)
 
     def terms(self, t: float, y: Array, modes: Array) -> Terms:
         """The expressions at a state in modes of the contacts. Raises `SolveError` for forces that are not unique."""

@@ -19,6 +19,7 @@ from kanegen.codes import status_message
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
 from kanegen.program.catalogue import (
+    BARE,
     CHANGE_OF,
     CLOSED,
     CONTACT_CHANGES,
@@ -86,10 +87,12 @@ class VariationCode:
         self.clocks: tuple[Clock, ...] = ()
         self.held: HeldLaws | None = None
         self.end = SERVO if problem.loop is not None else CLOSED * is_closed
+        gains = self.given[len(d.parameters) :]
+        self.end_of_steps = BARE if not self.end and gains.size and not gains.any() else self.end
 
     @cached_property
     def _variation(self) -> Any:
-        return self.functions.extension.variations(VARIATION + self.end, self.method)
+        return self.functions.extension.variations(VARIATION + self.end_of_steps, self.method)
 
     @property
     def _tableau(self) -> Tableau:
