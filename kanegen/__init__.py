@@ -60,6 +60,8 @@ if TYPE_CHECKING:
     from kanegen.model import Unilateral as Unilateral
     from kanegen.pipeline import build as build
     from kanegen.reporting.report import report as report
+    from kanegen.robots.model import RobotModel as RobotModel
+    from kanegen.robots.model import from_urdf as from_urdf
     from kanegen.solve import IntegrationError as IntegrationError
     from kanegen.solve import IntegrationInterrupted as IntegrationInterrupted
     from kanegen.solve import Objective as Objective
@@ -142,6 +144,10 @@ _NAMES: Final = {
     ),
     "kanegen.pipeline": ("build",),
     "kanegen.reporting.report": ("report",),
+    "kanegen.robots.model": (
+        "RobotModel",
+        "from_urdf",
+    ),
     "kanegen.solve": (
         "IntegrationError",
         "IntegrationInterrupted",

@@ -201,8 +201,12 @@ class Model(SystemDescription):
         contradictions += lagrangian_contradictions(self)
         if contradictions:
             raise ModelError(contradictions)
-        for warning in body_warnings(self):
+        for warning in self._warnings():
             warn_user(warning)
+
+    def _warnings(self) -> Iterable[str]:
+        """What is legal, but probably a mistake."""
+        return body_warnings(self)
 
     def _complete(
         self,
@@ -392,8 +396,8 @@ class Model(SystemDescription):
     def _completed(
         self, description: SystemDescription, parameters: Mapping[Any, Any] | None, problems: list[str]
     ) -> Model:
-        """The model of a changed description, with further parameters."""
-        model = object.__new__(type(self))
+        """The model of a changed description, with further parameters; no longer that of a file."""
+        model = object.__new__(Model)
         model._complete(description, {**self.parameters, **(parameters or {})}, problems)
         return model
 
