@@ -281,5 +281,3 @@ def _moved_in_plane(parent: Attached, joint: Joint, motion: Motion) -> Attached:
     frame.orient_axis(parent.frame, axis, angle)
     frame.set_ang_vel(parent.frame, motion.speeds[2] * axis)
     return Attached(frame, parent.point.locatenew(joint.child, x * first + y * second))
-
-

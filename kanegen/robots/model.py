@@ -26,7 +26,7 @@ class RobotModel(Model):
     """A :class:`kanegen.Model` that was read from a file, with its links and joints by their names in the file.
 
     Only :func:`kanegen.from_urdf` makes it. Everything of a :class:`kanegen.Model` is there: ``bodies``, ``loads``,
-    ``coordinates``. ``with_speeds`` and the like return a model without links and joints; SymPy objects remain the same.
+    ``coordinates``. ``with_speeds`` and the like return a plain :class:`kanegen.Model` of the same SymPy objects.
 
     Attributes
     ----------
@@ -84,8 +84,8 @@ class RobotModel(Model):
             old = arguments.get(key)
             if isinstance(old, Mapping) and isinstance(value, Mapping):
                 arguments[key] = {**old, **value}
-            elif is_sequence(old) and is_sequence(value):
-                arguments[key] = [*old, *value]
+            elif isinstance(old, list) and is_sequence(value):
+                arguments[key] = old + list(value)
             else:
                 arguments[key] = value
         return RobotModel(self._assembly, self.joints, arguments)
@@ -267,4 +267,3 @@ def _left_out(robot: Robot, tree: Structure, choices: Choices) -> Iterator[str]:
 def _names(names: list[str]) -> str:
     shown = ", ".join(names[:4])
     return f"{len(names)} joints ({shown}{', ...' if len(names) > 4 else ''})" if len(names) > 1 else f"joint {shown}"
-

@@ -16,6 +16,9 @@ give pi / 2 with eleven digits. The axes then map to axes, and zeros in rotation
 NEGLIGIBLE: Final = 1e-14
 """Part of the largest entry of an inertia up to which entries are the rounding of a rotation, and taken for zero."""
 
+SMALLEST: Final = 1e-9
+"""Radius of gyration (m) up to which an entry of an inertia is zero: files contain the rounding of other programs."""
+
 
 @dataclass(frozen=True, eq=False)
 class Place:
@@ -49,7 +52,7 @@ class Inertial:
         """The same body in the axes from which its frame is at ``place``."""
         turned = place.rotation @ self.inertia @ place.rotation.T
         turned = (turned + turned.T) / 2.0
-        turned[np.abs(turned) <= NEGLIGIBLE * np.abs(turned).max(initial=0.0)] = 0.0
+        turned[np.abs(turned) <= max(NEGLIGIBLE * np.abs(turned).max(), SMALLEST**2 * self.mass)] = 0.0
         return Inertial(self.mass, place.position + place.rotation @ self.center, turned)
 
 
@@ -110,12 +113,13 @@ def impossible(body: Inertial) -> str:
     """Why no body has this inertia; empty if one can have it.
 
     The principal moments are not negative, none is larger than the sum of the others, and without mass there are none.
+    A single moment that is not zero is the customary way to write rotors.
     """
     moments = np.linalg.eigvalsh(body.inertia)
     rounding = 1e-9 * abs(moments[2])
     shown = ", ".join(f"{moment:.4g}" for moment in moments)
     if moments[0] < -rounding:
         return f"a negative principal moment ({shown} kg m^2)"
-    if moments[0] + moments[1] < moments[2] - rounding:
+    if moments[1] > rounding and moments[0] + moments[1] < moments[2] - rounding:
         return f"a principal moment larger than the sum of the others ({shown} kg m^2)"
     return f"inertia ({shown} kg m^2) without mass" if body.mass == 0.0 and moments[2] > 0.0 else ""

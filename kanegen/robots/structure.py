@@ -52,13 +52,14 @@ def structure(robot: Robot, held: Mapping[str, float]) -> Structure:
 
     Raises `ModelError` with all problems: links that do not exist, loops, several roots, joints that follow none.
     """
-    problems = [*_link_problems(robot), *_held_problems(robot, held), *_mimic_problems(robot)]
+    problems = [*_link_problems(robot), *_held_problems(robot, held), *_mimic_problems(robot, held)]
     if problems:
-        raise ModelError([f"{robot.source}: {problem}" for problem in problems])
-    leaders = {name: _leader(robot, name) for name, joint in robot.joints.items() if joint.kind in SINGLE}
-    fixed = dict(held)
+        raise ModelError([f"{robot.source}{problem}" for problem in problems])
+    held = {**{name: 0.0 for name, joint in robot.joints.items() if joint.kind == "fixed"}, **held}
+    leaders = {name: _leader(robot, name, held) for name, joint in robot.joints.items() if joint.kind in SINGLE}
+    fixed = {name: position for name, position in held.items() if robot.joints[name].kind in SINGLE}
     for name, (leader, multiplier, offset) in leaders.items():
-        if leader in held and name not in held:
+        if leader in held:
             fixed[name] = multiplier * held[leader] + offset
     joints = {name: _fixed(joint, fixed[name]) if name in fixed else joint for name, joint in robot.joints.items()}
     free = {name: leader for name, leader in leaders.items() if name not in fixed}
@@ -126,16 +127,16 @@ def _link_problems(robot: Robot) -> Iterator[str]:
         above[joint.child].append(joint.name)
         for side, name in (("parent", joint.parent), ("child", joint.child)):
             if name not in robot.links:
-                yield f"line {joint.line}: the {side} of joint {joint.name!r} is {name!r}, but there is no such link"
+                yield f", line {joint.line}: the {side} of joint {joint.name!r} is {name!r}, but there is no such link"
     for name, joints in above.items():
         if len(joints) > 1:
             yield (
-                f"link {name!r} is the child of {len(joints)} joints, {', '.join(map(repr, joints))}: expected a tree; "
-                "close loops by constraints of the model"
+                f": link {name!r} is the child of {len(joints)} joints, {', '.join(map(repr, joints))}: "
+                "expected a tree; close loops by constraints of the model"
             )
     roots = [name for name in robot.links if name not in above]
     if len(roots) > 1:
-        yield f"{len(roots)} links are no child of a joint, {', '.join(map(repr, roots))}: expected one root"
+        yield f": {len(roots)} links are no child of a joint, {', '.join(map(repr, roots))}: expected one root"
     yield from _loop_problems(robot)
 
 
@@ -149,7 +150,7 @@ def _loop_problems(robot: Robot) -> Iterator[str]:
             name = parents[name]
         if name in chain:
             loop = chain[chain.index(name) :][::-1]
-            yield f"the links {', '.join(map(repr, loop))} form a loop of parents and children: expected a tree"
+            yield f": the links {', '.join(map(repr, loop))} form a loop of parents and children: expected a tree"
         seen.update(chain)
 
 
@@ -157,19 +158,20 @@ def _held_problems(robot: Robot, held: Mapping[str, float]) -> Iterator[str]:
     for name in held:
         joint = robot.joints.get(name)
         if joint is None:
-            yield f"hold= names the joint {name!r}, which does not exist: expected one of {', '.join(robot.joints)}"
+            yield f": hold= names the joint {name!r}, which does not exist: expected one of {', '.join(robot.joints)}"
         elif joint.kind not in SINGLE:
-            yield f"hold= names joint {name!r} of type {joint.kind}: expected one of type {', '.join(SINGLE)}"
+            yield f": hold= names joint {name!r} of type {joint.kind}: expected one of type {', '.join(SINGLE)}"
 
 
-def _mimic_problems(robot: Robot) -> Iterator[str]:
+def _mimic_problems(robot: Robot, held: Mapping[str, float]) -> Iterator[str]:
+    """Joints that follow none, themselves, or one with several coordinates; those that do not move follow nobody."""
     for joint in robot.joints.values():
-        if joint.mimic is None:
+        if joint.mimic is None or joint.kind == "fixed" or joint.name in held:
             continue
-        other, where = robot.joints.get(joint.mimic.joint), f"line {joint.line}: joint {joint.name!r}"
+        other, where = robot.joints.get(joint.mimic.joint), f", line {joint.line}: joint {joint.name!r}"
         if other is None:
-            yield f"{where} mimics {joint.mimic.joint!r}, but there is no such joint"
-        elif joint.kind not in SINGLE or other.kind not in SINGLE:
+            yield f"{where} mimics {joint.mimic.joint!r}, but there is no such joint; hold= can hold it at a position"
+        elif joint.kind not in SINGLE or other.kind not in (*SINGLE, "fixed"):
             kinds = f"{joint.kind}, mimics {other.name!r} of type {other.kind}"
             yield f"{where}, of type {kinds}: expected two of type {', '.join(SINGLE)}"
         elif joint.name in _followed(robot, joint.mimic.joint):
@@ -186,12 +188,10 @@ def _followed(robot: Robot, name: str) -> list[str]:
     return chain
 
 
-def _leader(robot: Robot, name: str) -> Leader:
-    """The joint whose position is independent, and how this one follows it."""
+def _leader(robot: Robot, name: str, held: Mapping[str, float]) -> Leader:
+    """The joint whose position is independent or held, and how this one follows it."""
     multiplier, offset = 1.0, 0.0
-    while (mimic := robot.joints[name].mimic) is not None:
+    while name not in held and (mimic := robot.joints[name].mimic) is not None:
         multiplier, offset = multiplier * mimic.multiplier, multiplier * mimic.offset + offset
         name = mimic.joint
     return Leader(name, multiplier, offset)
-
-

@@ -26,6 +26,7 @@ KNOWN: Final = {
     "link": ASIDE | {"inertial"},
     "joint": ASIDE | {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"},
 }
+ZERO: Final = (0.0, 0.0, 0.0)
 MOMENTS: Final = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
@@ -163,7 +164,9 @@ class _Reader:
         origin = element.find("origin")
         if origin is None:
             return NOWHERE
-        xyz, rpy = (self._triple(origin, key, (0.0, 0.0, 0.0), f"{key} of the origin of {of}") for key in ("xyz", "rpy"))
+        xyz, rpy = (
+            self._triple(origin, key, (0.0, 0.0, 0.0), f"{key} of the origin of {of}") for key in ("xyz", "rpy")
+        )
         return Place(np.array(xyz), roll_pitch_yaw(*rpy))
 
     def _axis(self, element: Any, of: str) -> Any:
