@@ -60,7 +60,7 @@ class Assembly:
     tree: Structure
     order: Mapping[str, Joint]
     choices: Choices
-    world: Any = field(default_factory=lambda: ReferenceFrame("N"))
+    ground: Attached = field(default_factory=lambda: _ground())
     names: Names = field(default_factory=Names)
     values: dict[Any, float] = field(default_factory=dict)
     initial: dict[Any, float] = field(default_factory=dict)
@@ -75,9 +75,6 @@ class Assembly:
 
     def assemble(self) -> None:
         """Symbols in the order of the file, then the bodies from the root on."""
-        origin = Point("O")
-        origin.set_vel(self.world, 0)
-        ground = Attached(self.world, origin)
         if self.choices.floating_base:
             self.motions[BASE] = self._free(BASE)
         for joint in self.order.values():
@@ -85,7 +82,7 @@ class Assembly:
         for name, leader in self.tree.leaders.items():
             if leader.joint != name:
                 self.motions[name] = self._following(*leader)
-        self.groups[self.tree.root] = self._base(ground)
+        self.groups[self.tree.root] = self._base()
         for carried in self.tree.carried:
             self._attach(carried)
 
@@ -98,7 +95,7 @@ class Assembly:
 
     def gravity(self, components: tuple[float, ...]) -> Any:
         """The acceleration as a vector of parameters."""
-        return _vector(self.world, self._numbers("gravity_x gravity_y gravity_z", "", components))
+        return _vector(self.ground.frame, self._numbers("gravity_x gravity_y gravity_z", "", components))
 
     def number(self, prefix: str, name: str, value: float) -> Any:
         """A parameter with this value, or the value; a zero, which stays one, has no parameter."""
@@ -157,11 +154,11 @@ class Assembly:
         self.kinematics += [x.diff(dynamicsymbols._t) - rate / 2 for x, rate in zip(e, rates, strict=True)]
         return Motion((*(q for q, _ in position), *e), (*(u for _, u in position), *turning))
 
-    def _base(self, ground: Attached) -> Attached:
+    def _base(self) -> Attached:
         """The root: fixed to the world, where its mass has no influence, or free."""
         if not self.choices.floating_base:
-            return ground
-        base = self._moved_freely(ground, self.tree.root, self.motions[BASE])
+            return self.ground
+        base = self._moved_freely(self.ground, self.tree.root, self.motions[BASE])
         self._add_body(self.tree.root, base)
         return base
 
@@ -190,8 +187,8 @@ class Assembly:
         frame.orient_quaternion(parent.frame, motion.coordinates[3:])
         frame.set_ang_vel(parent.frame, _vector(frame, motion.speeds[3:]))
         point = parent.point.locatenew(link, _vector(parent.frame, motion.coordinates[:3]))
-        if parent.frame is self.world:
-            point.set_vel(self.world, _vector(self.world, motion.speeds[:3]))
+        if parent.frame is self.ground.frame:
+            point.set_vel(self.ground.frame, _vector(self.ground.frame, motion.speeds[:3]))
         return Attached(frame, point)
 
     def _add_body(self, link: str, place: Attached) -> None:
@@ -227,6 +224,13 @@ class Assembly:
             if value is not None:
                 gap = sign * (motion.position - self.number(side, joint.name, value))
                 self.contacts.append(Unilateral(gap, name=f"{side} limit of {joint.name}"))
+
+
+def _ground() -> Attached:
+    """The inertial frame and a point at rest."""
+    frame, origin = ReferenceFrame("N"), Point("O")
+    origin.set_vel(frame, 0)
+    return Attached(frame, origin)
 
 
 def _start(joint: Joint) -> float:

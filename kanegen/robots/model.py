@@ -44,6 +44,11 @@ class RobotModel(Model):
             object.__setattr__(self, name, value)  # the record is frozen
         super().__init__(**arguments)
 
+    @property
+    def ground(self) -> Attached:
+        """The inertial ``frame``, and the ``point`` at rest at its origin."""
+        return self._assembly.ground
+
     def link(self, name: str) -> Attached:
         """The ``frame`` of a link and the ``point`` at its origin; raises ``ModelError`` for unknown names."""
         for group in self._assembly.tree.groups.values():
@@ -179,7 +184,7 @@ def _arguments(assembly: Assembly, name: str, gravity: tuple[float, ...] | None)
     weight = None if gravity is None else assembly.gravity(gravity)
     return {
         "name": name,
-        "frame": assembly.world,
+        "frame": assembly.ground.frame,
         "coordinates": [q for motion in motions for q in motion.coordinates],
         "speeds": [u for motion in motions for u in motion.speeds],
         "kinematics": assembly.kinematics,
