@@ -32,6 +32,7 @@ ORDER = (
     "shapes",
     "units",
     "model",
+    "robots",
     "derivation",
     "program",
     "codegen",
