@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import sympy
-from sympy.physics.mechanics import Point, ReferenceFrame, RigidBody, dynamicsymbols, inertia
+from sympy.physics.mechanics import Point, ReferenceFrame, RigidBody, dynamicsymbols
+from sympy.physics.vector import Dyadic
 
 from kanegen.model import Coulomb, Friction, Input, Unilateral
 from kanegen.robots.names import Names
@@ -20,7 +21,7 @@ BASE: Final = "base"
 """The name of the free joint of ``floating_base=True`` in symbols."""
 
 MOMENTS: Final = (("Ixx", 0, 0), ("Iyy", 1, 1), ("Izz", 2, 2), ("Ixy", 0, 1), ("Iyz", 1, 2), ("Ixz", 0, 2))
-"""The order of the arguments of SymPy's ``inertia``."""
+"""Names of moments and products of inertia, and their places in the matrix."""
 
 
 class Attached(NamedTuple):
@@ -200,9 +201,8 @@ class Assembly:
             offset = _vector(place.frame, self._numbers("cx cy cz", link, body.center))
             center = center.locatenew(f"{link}_center", offset)
         mass = self.number("m", link, body.mass)
-        moments = [self.number(key, link, float(body.inertia[i, j])) for key, i, j in MOMENTS]
-        dyadic = inertia(place.frame, *moments)
-        self.bodies.append(RigidBody(link, center, place.frame, mass, (dyadic, center)))
+        moments = {(i, j): self.number(key, link, float(body.inertia[i, j])) for key, i, j in MOMENTS}
+        self.bodies.append(RigidBody(link, center, place.frame, mass, (_dyadic(place.frame, moments), center)))
 
     def _add_effort(self, joint: Joint, motion: Motion, parent: Attached, child: Attached) -> None:
         """Input, damping, friction and limits of a joint with one coordinate."""
@@ -245,6 +245,13 @@ def _vector(frame: Any, components: Any) -> Any:
     """The vector of three components, without those that are zero."""
     parts = (_exact(c) * axis for c, axis in zip(components, frame, strict=True) if c != 0)
     return sum(parts, 0 * frame.x)
+
+
+def _dyadic(frame: Any, moments: Mapping[tuple[int, int], Any]) -> Any:
+    """The inertia with these entries and their mirror images, as SymPy's ``inertia``, which takes ten times as long."""
+    axes = tuple(frame)
+    entries = {**moments, **{(j, i): value for (i, j), value in moments.items()}}
+    return Dyadic([(value, axes[i], axes[j]) for (i, j), value in entries.items() if value != 0])
 
 
 def _exact(x: Any) -> Any:

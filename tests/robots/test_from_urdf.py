@@ -183,7 +183,8 @@ def test_accelerations_of_joints_of_all_axes_are_those_of_mujoco(read: Any) -> N
     data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q, u, r
     other.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_LIMIT
     mujoco.mj_forward(other, data)
-    np.testing.assert_allclose(accelerations(model, q, u, r), data.qacc, rtol=1e-9)
+    # MuJoCo finds the axes of each inertia by an iteration with a tolerance of its own
+    np.testing.assert_allclose(accelerations(model, q, u, r), data.qacc, rtol=1e-7)
 
 
 def test_a_joint_that_follows_another_one_has_its_position(read: Any) -> None:
