@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from kanegen.errors import ModelError, brief, warn_user
 from kanegen.model import Model
 from kanegen.model.normalize import is_sequence
+from kanegen.model.records import FrozenMapping
 from kanegen.robots.assembly import Assembly, Attached, Choices, Motion
 from kanegen.robots.records import SINGLE, Joint, Robot
 from kanegen.robots.rigid import impossible
@@ -168,6 +168,8 @@ def from_urdf(
     require_mass(robot.source, tree)
     moving = {carried.joint.name for carried in tree.carried}
     order = {key: joint for key, joint in robot.joints.items() if key in moving}
+    if limits:
+        _require_ranges(robot.source, order.values())
     assembly = Assembly(tree, order, Choices(floating_base, parameters, limits, friction))
     assembly.assemble()
     if not assembly.kinematics:
@@ -175,7 +177,7 @@ def from_urdf(
     if left_out := list(_left_out(robot, tree, assembly.choices)):
         warn_user(f"left out of the model of {robot.source}: {'; '.join(left_out)}")
     arguments = _arguments(assembly, robot.name if name is None else name, pull)
-    return RobotModel(assembly, MappingProxyType(dict(robot.joints)), arguments)
+    return RobotModel(assembly, FrozenMapping(robot.joints), arguments)
 
 
 def _arguments(assembly: Assembly, name: str, gravity: tuple[float, ...] | None) -> dict[str, Any]:
@@ -197,6 +199,19 @@ def _arguments(assembly: Assembly, name: str, gravity: tuple[float, ...] | None)
         "initial": assembly.initial,
         "check_kinematics": False,  # they are those of the joints
     }
+
+
+def _require_ranges(source: str, joints: Iterable[Joint]) -> None:
+    """Raise `ModelError` for limits of positions between which there is nothing."""
+    empty = [
+        f"{source}, line {joint.line}: the limits of joint {joint.name!r} are {joint.limits.lower:g} and "
+        f"{joint.limits.upper:g}: expected lower < upper; hold= fixes a joint"
+        for joint in joints
+        if joint.limits.lower is not None and joint.limits.upper is not None
+        if joint.limits.lower >= joint.limits.upper
+    ]
+    if empty:
+        raise ModelError(empty)
 
 
 def _path(path: Any) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -280,3 +281,16 @@ def test_a_robot_can_be_extended(read: Any) -> None:
     q, u, r = state(model)
     assert np.abs(solver.rhs(0.0, q, u, r)[1] - accelerations(model, q, u, r)).max() > 0.1
     np.testing.assert_allclose(solver.with_parameters(pull=0.0).rhs(0.0, q, u, r)[1], accelerations(model, q, u, r))
+
+
+def test_a_robot_in_other_speeds_is_a_plain_model(read: Any) -> None:
+    model = read(rf.TWO_LINKS)
+    assert type(model.with_orthogonal_speeds()) is kg.Model
+
+
+def test_a_copy_by_pickle_has_links_and_joints(read: Any) -> None:
+    model = read(rf.TWO_LINKS)
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy.joints["elbow"].limits == model.joints["elbow"].limits
+    assert copy.link("lower").frame.name == "lower"
+    assert copy.extended(name="other").name == "other"

@@ -93,6 +93,13 @@ def test_wrong_arguments_are_refused(tmp_path: Path, options: dict[str, Any], wo
         kg.from_urdf(write(tmp_path, rf.TWO_LINKS), **options)
 
 
+def test_limits_without_a_range_are_refused_if_they_count(tmp_path: Path) -> None:
+    path = write(tmp_path, rf.TWO_LINKS.replace('upper="2.5"', 'upper="0.1"'))
+    assert kg.from_urdf(path).joints["elbow"].limits.upper == 0.1
+    with raises(kg.ModelError, "'elbow'", "0.2", "0.1", "lower < upper"):
+        kg.from_urdf(path, limits=True)
+
+
 def test_unknown_links_and_joints_are_refused(tmp_path: Path) -> None:
     model = kg.from_urdf(write(tmp_path, rf.TWO_LINKS))
     with raises(kg.ModelError, "'hand'", "upper", "lower"):
