@@ -31,7 +31,7 @@ class RobotModel(Model):
     Attributes
     ----------
     joints
-        The :class:`~kanegen.robots.Joint` of each name: type, limits, damping and what else the file says of it.
+        The record of each joint by name: ``kind``, ``limits``, ``damping`` and what else the file says of it.
     """
 
     joints: Mapping[str, Joint]

@@ -64,7 +64,7 @@ class Joint:
     damping, friction
         Viscous damping (N m s/rad or N s/m) and Coulomb friction (N m or N).
     limits, mimic
-        :class:`Limits`, and the :class:`Mimic` of a joint that follows another one, or None.
+        ``Limits``, and the ``Mimic`` of a joint that follows another one, or None.
     line
         Line of the file.
     """
