@@ -63,7 +63,7 @@ def simulate() -> tuple[kg.Solver, kg.Solution]:
 @cache
 def segments() -> tuple[Segment, ...]:
     """The chain of joints, as the file has it."""
-    root = ElementTree.parse(FILE).getroot()
+    root: Any = ElementTree.parse(FILE).getroot()
     links = {link.attrib["name"]: link.find("inertial") for link in root.findall("link")}
     return tuple(_segment(joint, links[joint.find("child").attrib["link"]]) for joint in root.findall("joint"))
 
@@ -146,7 +146,8 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
 
 
 def _moving(solver: kg.Solver) -> list[Any]:
-    return [joint for joint in solver.model.joints.values() if joint.kind != "fixed"]
+    robot: Any = solver.model
+    return [joint for joint in robot.joints.values() if joint.kind != "fixed"]
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def programs(*pages: Path) -> list[str]:
 
 def runnable(code: str) -> str:
     """A block as it stands in its program."""
-    return _DOTS.sub("described(", code).replace('"build_examples"', repr(str(EXAMPLES)))
+    return _DOTS.sub("described(", code).replace('"build_examples', f'"{EXAMPLES.as_posix()}')
 
 
 def all_programs() -> Iterator[tuple[str, str]]:
