@@ -42,6 +42,9 @@ _FINEST: Final = 1e-14
 _NOISE: Final = 1e-9
 """Derivatives that change values by a smaller fraction of the largest change are noise."""
 
+_UNKNOWN: Final = 1e-3
+"""Size of a state that is zero during the motion, as a fraction of the largest one."""
+
 _IRRELEVANT: Final = 1e-6
 """Values whose change by their own size changes the objective by a smaller fraction of it need no accurate slope."""
 
@@ -78,8 +81,9 @@ def largest_error(tape: Tape, parts: Sequence[Forward], sizes: Array) -> float:
 def error_of_gradient(code: VariationCode, tape: Tape, pulled: Pulled) -> float:
     """The largest local error of a gradient, relative to the largest slope in the same value during the motion."""
     values = np.max([np.abs(part.y).max(axis=0) for part in tape.parts], axis=0)
+    values[values == 0.0] = _UNKNOWN * values.max() or 1.0  # slopes at rest count, too
     parameters = np.abs(np.nan_to_num(code.functions.parameters))  # those without a value are not needed
-    sizes = np.concatenate([values, parameters])
+    sizes = np.concatenate([values, np.where(parameters > 0.0, parameters, 1.0)])
     changes, errors = pulled.sizes * sizes, pulled.errors * sizes
     scale = changes + _IRRELEVANT * abs(pulled.value) + _NOISE * changes.max(initial=0.0)
     errors = np.maximum(errors - _ROUNDING_OF_SUMS * changes.max(initial=0.0), 0.0)

@@ -105,6 +105,15 @@ def test_forms_without_unique_multipliers_have_no_gradients() -> None:
         solver.value_and_gradient(objective, (0.0, 0.1), start["q"], start["u"], with_respect_to="l1")
 
 
+def test_a_motion_at_rest_has_steps_that_are_short_enough_for_its_gradient() -> None:
+    """All states are zero, so that the largest steps are accurate; d x(1) / d x(0) = cos 2."""
+    solver = kg.build(line("oscillator", -k * x, {k: 4.0}))
+    _, gradient = solver.value_and_gradient(
+        kg.Objective(terminal=x), (0.0, 1.0), [0.0], [0.0], with_respect_to=("x", "k")
+    )
+    assert gradient == {"x": pytest.approx(np.cos(2.0), rel=1e-6), "k": 0.0}
+
+
 def test_samples_at_the_start_the_end_and_twice() -> None:
     solver = kg.build(line("oscillator", -k * x, {k: 4.0}))
     objective = kg.Objective(samples=[(0.0, x), (0.5, x), (0.5, 2 * x), (1.0, v)])
