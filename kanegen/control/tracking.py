@@ -17,7 +17,10 @@ from kanegen.solve.values import key_name, unknown
 
 _RTOL: Final = 1e-8
 _AT_REST: Final = 1e-6
-"""Rates in the last state below this fraction of what the inputs change in them count as zero."""
+"""Rates in the last state below this fraction of their largest ones during the motion count as zero."""
+
+_ROUNDING: Final = 1e-12
+"""Rates below this fraction of their terms are rounding."""
 
 _SYMMETRIC: Final = 1e-9
 """Relative difference of a matrix of weights from its transpose that rounding can cause."""
@@ -178,10 +181,14 @@ class _LinearModel:
         rates = np.concatenate(self.solver.rhs(t, q, u, inputs, *([s] if d.states else [])))
         B = self.at(t)[1]
         change = np.linalg.lstsq(B, -rates, rcond=None)[0]
+        n = len(rates)
+        usual = np.abs(self.motion.trajectory.rates).reshape(-1, self.motion.trajectory.rates.shape[-1]).max(axis=0)[:n]
+        rounding = _ROUNDING * (np.abs(rates) + np.abs(B) @ np.abs(change))
+        if (np.abs(rates + B @ change) > _AT_REST * usual + rounding).any():
+            return inputs
         held = np.array(inputs)
         held[self.inputs] += change
-        speeds = float(np.linalg.norm(rates) + np.linalg.norm(B @ change))
-        return held if np.linalg.norm(rates + B @ change) <= _AT_REST * max(speeds, 1.0) else inputs
+        return held
 
     def _parts(self, t: float) -> list[Array]:
         d = self.solver.description

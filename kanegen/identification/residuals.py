@@ -218,7 +218,8 @@ class Evaluations:
         ``left`` (n_x,): the residuals that a step can take away, of which the optimizer sees rounding errors at last.
         """
         freedom = self.estimation.n_data + self.estimation.n_restraints - len(left)
-        return float(left @ left) / len(left) * freedom / squares if squares > 0.0 else np.inf
+        known = freedom > 0 and squares > 0.0  # else the residuals have no standard deviation
+        return float(left @ left) / len(left) * freedom / squares if known else np.inf
 
     def motions(self, x: Array) -> Sequence[Motion]:
         """The motions at unscaled values (n_x,)."""

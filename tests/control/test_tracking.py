@@ -70,6 +70,13 @@ def test_the_end_is_held_with_the_inputs_that_hold_it() -> None:
     assert_allclose(feedback.cost_to_go[-1], solve_continuous_are(A, np.array([[0.0], [1.0]]), Q, R), rtol=1e-6)
 
 
+def test_a_motion_of_nanometers_that_ends_moving_is_not_held() -> None:
+    """Whether the end is at rest depends on the rates of the motion, whatever the units."""
+    ends: tuple[Any, ...] = {x: 0, v: 0}, {x: 1e-9, v: 2e-9}
+    motion = kg.OptimalControl(block(), kg.Integral((1e9 * F) ** 2), 1.0, *ends, intervals=5).solve(1.0)
+    assert_allclose(motion.to_feedback().final_inputs, motion.inputs_at(1.0))
+
+
 def test_inputs_stay_within_their_bounds() -> None:
     feedback = push().to_feedback({x: 1e6})
     assert feedback(0.0, np.array([1.0]), np.array([0.0])) == -7.0

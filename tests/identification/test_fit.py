@@ -38,6 +38,15 @@ def test_parameters_start_and_input_are_recovered_exactly() -> None:
     assert again["x"] == pytest.approx(data["x"], abs=1e-6)
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_two_parameters_follow_from_two_or_three_values(count: int) -> None:
+    """With as many values as unknowns, no residual is left that has a standard deviation."""
+    true = oscillator().with_parameters(d=0.4, k=9.0)
+    data = measured(true, np.array([0.4, 0.9, 1.6])[:count])
+    fit = kg.fit(oscillator(), data, parameters=["d", "k"], t_span=(0.0, 1.6), **TIGHT)
+    assert fit.parameters == pytest.approx({"d": 0.4, "k": 9.0}, rel=1e-8)
+
+
 def test_the_double_pendulum_is_recovered_exactly_without_noise() -> None:
     module = example("identify_double_pendulum")
     solver, true = kg.build(module.model()), module.TRUE

@@ -69,26 +69,38 @@ def largest_error(tape: Tape, parts: Sequence[Forward], sizes: Array) -> float:
 
     ``sizes`` (k,): those of what varies. A change is at least as large as the value itself divided by the size.
     """
-    errors = np.max([part.errors for part in parts], axis=0) * sizes
-    changes = np.max([part.sizes for part in parts], axis=0) * sizes
-    values = np.max([np.abs(part.y).max(axis=0) for part in tape.parts], axis=0)
-    scale = changes + values[:, None] + _NOISE * changes.max(initial=0.0)
-    errors = np.maximum(errors - _ROUNDING * changes.max(initial=0.0), 0.0)
-    relative = np.divide(errors, scale, out=np.zeros_like(errors), where=scale > 0.0)
-    return float(relative.max(initial=0.0))
+    errors, changes = (np.max([getattr(x, name) for x in parts], axis=0) * sizes for name in ("errors", "sizes"))
+    return _largest_relative(errors, changes, _largest_values(tape)[:, None], _ROUNDING)
 
 
 def error_of_gradient(code: VariationCode, tape: Tape, pulled: Pulled) -> float:
     """The largest local error of a gradient, relative to the largest slope in the same value during the motion."""
-    values = np.max([np.abs(part.y).max(axis=0) for part in tape.parts], axis=0)
+    if code.method in FIXED_STEP:
+        return 0.0
+    values = _largest_values(tape)
     values[values == 0.0] = _UNKNOWN * values.max() or 1.0  # slopes at rest count, too
     parameters = np.abs(np.nan_to_num(code.functions.parameters))  # those without a value are not needed
     sizes = np.concatenate([values, np.where(parameters > 0.0, parameters, 1.0)])
-    changes, errors = pulled.sizes * sizes, pulled.errors * sizes
-    scale = changes + _IRRELEVANT * abs(pulled.value) + _NOISE * changes.max(initial=0.0)
-    errors = np.maximum(errors - _ROUNDING_OF_SUMS * changes.max(initial=0.0), 0.0)
-    relative = np.divide(errors, scale, out=np.zeros_like(errors), where=scale > 0.0)
-    return 0.0 if code.method in FIXED_STEP else float(relative.max(initial=0.0))
+    least = _IRRELEVANT * abs(pulled.value)
+    return _largest_relative(pulled.errors * sizes, pulled.sizes * sizes, least, _ROUNDING_OF_SUMS)
+
+
+def _largest_values(tape: Tape) -> Array:
+    """The largest magnitude of each variable during the motion, (n_y,)."""
+    largest: Array = np.max([np.abs(part.y).max(axis=0) for part in tape.parts], axis=0)
+    return largest
+
+
+def _largest_relative(errors: Array, changes: Array, least: Array | float, rounding: float) -> float:
+    """The largest quotient of errors and changes, which count as at least ``least``, in equal units.
+
+    ``rounding``: the fraction of the largest change that is no error.
+    """
+    largest = changes.max(initial=0.0)
+    scale = changes + least + _NOISE * largest
+    beyond = np.maximum(errors - rounding * largest, 0.0)
+    relative = np.divide(beyond, scale, out=np.zeros_like(beyond), where=scale > 0.0)
+    return float(relative.max(initial=0.0))
 
 
 def allowed_error(options: RunOptions) -> float:
