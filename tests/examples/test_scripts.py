@@ -30,7 +30,9 @@ from tolerances import CONSISTENT_START, SOLVE
 import kanegen as kg
 from kanegen.graph.interpret import evaluate
 
-NAMED = sorted({name for name, _ in (*SYSTEMS, *HYBRID, *STATEFUL, *FEEDBACK)})
+OPTIMAL = ("brachistochrone", "optimal_swing_up", "sliding_block")
+BY_GRADIENTS = ("linkage_design", "simplest_walker")
+NAMED = sorted({*OPTIMAL, *BY_GRADIENTS, *(name for name, _ in (*SYSTEMS, *HYBRID, *STATEFUL, *FEEDBACK))})
 
 
 @pytest.mark.parametrize(("name", "options"), SYSTEMS, ids=NAMES)
@@ -42,6 +44,8 @@ def test_start_is_consistent(name: str, options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", [*NAMED, *(pytest.param(name, marks=pytest.mark.target) for name, _ in LARGE)])
 def test_example_passes_its_checks_and_draws(name: str, tmp_path: Path) -> None:
+    if name in OPTIMAL:
+        pytest.importorskip("ipyopt")
     module = example(name)
     report = example("_report")
     run = report.command(module.__doc__, module.simulate, module.checks, module.plot, getattr(module, "CASES", None))
