@@ -87,7 +87,8 @@ def error_of_gradient(code: VariationCode, tape: Tape, pulled: Pulled) -> float:
 
 def _largest_values(tape: Tape) -> Array:
     """The largest magnitude of each variable during the motion, (n_y,)."""
-    largest: Array = np.max([np.abs(part.y).max(axis=0) for part in tape.parts], axis=0)
+    columns = [np.ascontiguousarray(part.y.T) for part in tape.parts]  # NumPy is slow along the first axis
+    largest: Array = np.max([np.abs(x).max(axis=1) for x in columns], axis=0)
     return largest
 
 

@@ -145,7 +145,7 @@ class VariationCode:
     ) -> Array:
         """The change of a function of variations at a state along one direction, (n,).
 
-        With rows ``dy`` (k, n_y) along k directions in one call, (k, n).
+        With rows ``dy`` (k, n_y), and ``dr`` and ``dp`` with or without rows, along k directions, (k, n).
         """
         behind = np.zeros((*dy.shape[:-1], self.n_loads + 1))
         behind[..., : len(self.functions.description.inputs)] = 0.0 if dr is None else dr
@@ -172,10 +172,10 @@ class VariationCode:
     def residual_changes(
         self, at: Point, modes: Array, dy: Array, dr: Array | None = None, dp: Array | None = None
     ) -> Array:
-        """The changes of what the constraints and the closed contacts keep zero along a direction: of positions first.
+        """The changes (k, n_c) of what the constraints and the closed contacts keep zero, of positions first.
 
-        ``dy`` (n_y,), or rows (k, n_y) of k directions. ``modes``: of the contacts at the state; there are
-        ``n_position_rows(modes)`` rows of positions.
+        ``dy`` (k, n_y), ``dr`` (k, n_r), ``dp`` (k, n_p): along k directions. ``modes``: of the contacts at the state;
+        there are ``n_position_rows(modes)`` residuals of positions.
         """
         own, n = self.functions.description.constraints, len(self.functions.description.contacts.rows)
         changes = self.change(RESIDUAL_CHANGES, at, dy, dr, dp)
@@ -184,7 +184,7 @@ class VariationCode:
         first, n_p = changes.shape[-1] - 2 * n, len(own.positions)
         gaps, rates = self.modes.held_rows(modes)
         rows = [*range(n_p), *(first + i for i in gaps), *range(n_p, first), *(first + n + i for i in rates)]
-        return np.asarray(changes[..., rows])
+        return np.asarray(changes[:, rows])
 
     def n_position_rows(self, modes: Array) -> int:
         """How many of `residual_changes` are those of positions."""
@@ -201,19 +201,33 @@ class VariationCode:
     ) -> Array:
         """The values of a function of variations at a state, (n,); with rows of directions those of each, (k, n).
 
-        ``names``: the functions of its program, if there are others. ``modes``: of the contacts; None: they are open.
+        ``names``: the functions of its program, if there are others. ``dp`` (n_p,), or (k, n_p) beside rows of
+        directions. ``modes``: of the contacts; None: they are open.
         """
-        d = self.functions.description
-        function = self._function(name, names or (name,), np.zeros(len(d.parameters)) if dp is None else dp, modes)
+        d, names = self.functions.description, names or (name,)
         own = np.zeros(len(d.inputs)) if at.r is None else np.asarray(at.r)
         behind = np.zeros(self.n_y + self.n_loads + 1) if direction is None else direction
-        if behind.ndim == 1:
-            value = function.value(at.t, at.q, at.u, np.concatenate([own, behind]), at.s if d.states else None)
-            return np.asarray(value, dtype=np.float64).ravel()
-        k = len(behind)
-        q, u, r = (np.tile(x, (k, 1)) for x in (at.q, at.u, own))
-        s = np.tile(np.asarray(at.s), (k, 1)) if d.states else None
-        values = function.value(np.full(k, at.t), q, u, np.hstack([r, behind]), s)
+        changes = np.zeros(len(d.parameters)) if dp is None else dp
+        if behind.ndim == 2 and changes.ndim == 1:
+            return self._rows(self._function(name, names, changes, modes), at, own, behind)
+        s, functions = (
+            at.s if d.states else None,
+            [self._function(name, names, x, modes) for x in np.atleast_2d(changes)],
+        )
+        rows = np.atleast_2d(behind)
+        r = _beside(own, rows)
+        values = [
+            np.asarray(function.value(at.t, at.q, at.u, x, s), dtype=np.float64).ravel()
+            for function, x in zip(functions, r, strict=True)
+        ]
+        return values[0] if behind.ndim == 1 else np.array(values)
+
+    def _rows(self, function: Any, at: Point, own: Array, directions: Array) -> Array:
+        """The values (k, n) of a function at a state with inputs ``own`` along rows of directions, in one call."""
+        k = len(directions)
+        states = at.q, at.u, at.s if self.functions.description.states else None
+        q, u, s = (None if x is None else np.broadcast_to(np.asarray(x), (k, len(x))) for x in states)
+        values = function.value(np.full(k, at.t), q, u, _beside(own, directions), s)
         return np.asarray(values, dtype=np.float64).reshape(k, -1)
 
     def _function(self, name: str, names: tuple[str, ...], dp: Array, modes: Array | None = None) -> Any:
@@ -347,6 +361,14 @@ class VariationCode:
             errors[:] = 0.0  # the user has chosen the steps
         kept, between = (None if x is None else x[..., :k] for x in (kept, between))
         return Forward(changes[:, :, :k], sizes[:, :k], errors[:, :k], kept, between)
+
+
+def _beside(inputs: Array, directions: Array) -> Array:
+    """The inputs (n_r,) before each row of directions (k, n), (k, n_r + n)."""
+    rows = np.empty((len(directions), inputs.size + directions.shape[1]))
+    rows[:, : inputs.size] = inputs
+    rows[:, inputs.size :] = directions
+    return rows
 
 
 def require_same(name: str, t: float, values: Array, others: Array) -> None:

@@ -285,7 +285,7 @@ class Shooting:
         shift: Array = np.zeros(self.n_y)
         if self.varied is not None:
             dr, dp = self._varied_columns((self.varied.direction,))
-            c = code.residual_changes(at, modes, np.zeros(self.n_y), dr[:, 0], dp[:, 0])
+            c = code.residual_changes(at, modes, np.zeros((1, self.n_y)), dr.T, dp.T)[0]
             shift = np.asarray(-np.linalg.lstsq(C / sizes[:, None], c / sizes, rcond=_DEPENDENT)[0], dtype=np.float64)
         return Manifold(V[rank:].T, V[:rank].T, shift)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kanegen.arrays import Array
 from kanegen.codegen.description import Description
@@ -35,8 +36,8 @@ def start_changes(
 
     The start values that are ``held`` by name, and those that vary, do not move with other directions; the remaining
     coordinates and speeds move as little as the constraints and the closed contacts demand. ``residual_changes(dy, dr,
-    dp)``: the changes (n_c,) of their residuals, the first ``n_p`` of which are of positions; with rows dy (k, n_y)
-    those (k, n_c) along k directions. ``of_r`` (n_r, k): the changes of the inputs. Raises `SolveError` for a start
+    dp)``: the changes (k, n_c) of their residuals along k directions, rows (k, n_y), (k, n_r) and (k, n_p); the first
+    ``n_p`` residuals are of positions. ``of_r`` (n_r, k): the changes of the inputs. Raises `SolveError` for a start
     value that others determine.
     """
     d = functions.description
@@ -47,48 +48,50 @@ def start_changes(
     of_state = residual_changes(np.eye(len(state)), None, None).T
     if not of_state.size:
         return changes
-    of_p = unit_columns(directions, Kind.PARAMETER, len(d.parameters))
+    left = of_state @ changes
+    others = [k for k, direction in enumerate(directions) if direction.kind is not Kind.START]
+    if others:
+        of_p = unit_columns([directions[k] for k in others], Kind.PARAMETER, len(d.parameters))
+        left[:, others] = residual_changes(changes.T[others], of_r.T[others], of_p.T).T
+    moving = np.flatnonzero(left.any(axis=0))
+    if not moving.size:
+        return changes
     varied = {direction.name for direction in directions if direction.kind is Kind.START}
     n_moving = len(d.coordinates) + len(d.speeds)
-    free = [k for k, name in enumerate(state[:n_moving]) if name not in varied and name not in held]
-    jacobian = of_state[:, free]
-    solve = _least(jacobian, free, len(d.coordinates), n_p)
-    for k, direction in enumerate(directions):
-        left = of_state @ changes[:, k]
-        if direction.kind is not Kind.START:
-            left = residual_changes(changes[:, k], of_r[:, k], of_p[:, k])
-        if not left.any():
-            continue
-        moved = -solve @ left
-        if not _satisfied(jacobian, left, moved, n_p):
-            raise SolveError(_determined(d, direction, varied, held))
-        changes[free, k] = moved
+    fixed = varied.union(held)
+    free = np.array([k for k, name in enumerate(state[:n_moving]) if name not in fixed], dtype=np.int64)
+    jacobian, left = of_state[:, free], left[:, moving]
+    moved = -_least(jacobian, free, len(d.coordinates), n_p) @ left
+    unsatisfied = np.flatnonzero(~_satisfied(jacobian, left, moved, n_p))
+    if unsatisfied.size:
+        raise SolveError(_determined(d, directions[moving[unsatisfied[0]]], varied, held))
+    changes[free[:, None], moving] = moved
     return changes
 
 
-def _satisfied(jacobian: Array, left: Array, moved: Array, n_p: int) -> bool:
-    """Whether the changes ``moved`` take away the changes ``left`` of the residuals, ``n_p`` of them of positions.
+def _satisfied(jacobian: Array, left: Array, moved: Array, n_p: int) -> Any:
+    """Whether the changes ``moved`` (n, k) take away those of the residuals, ``left`` (n_c, k): (k,) of bool.
 
-    Each row is judged by its own terms, whatever its unit, but rounding errors come with the terms of all rows of a
-    level: a row that should not move at all moves with the roundings of the others.
+    The first ``n_p`` residuals are of positions. Each row is judged by its own terms, whatever its unit, but rounding
+    errors come with the terms of all rows of a level: a row that should not move at all moves with the roundings of the
+    others.
     """
     rest = np.abs(left + jacobian @ moved)
     terms = np.abs(left) + np.abs(jacobian) @ np.abs(moved)
-    sizes = np.linalg.norm(jacobian, axis=1)
+    sizes = np.sqrt((jacobian * jacobian).sum(axis=1))[:, None]
+    relative, limits = terms / np.where(sizes > 0.0, sizes, np.inf), _UNSATISFIED * terms
     for level in (slice(0, n_p), slice(n_p, None)):
-        relative = np.divide(terms[level], sizes[level], out=np.zeros_like(terms[level]), where=sizes[level] > 0.0)
-        rounding = _ROUNDING * sizes[level] * max(relative, default=0.0)
-        if (rest[level] > np.maximum(_UNSATISFIED * terms[level], rounding)).any():
-            return False
-    return True
+        rounding = _ROUNDING * sizes[level] * relative[level].max(axis=0, initial=0.0)
+        limits[level] = np.maximum(limits[level], rounding)
+    return (rest <= limits).all(axis=0)
 
 
-def _least(jacobian: Array, free: Sequence[int], n_q: int, n_p: int) -> Array:
+def _least(jacobian: Array, free: NDArray[np.int64], n_q: int, n_p: int) -> Array:
     """The matrix of the least changes of the free coordinates, then of the free speeds, for given residuals.
 
     The speeds do not move the positions, so that both levels are solved one after the other.
     """
-    n_q = sum(k < n_q for k in free)
+    n_q = int((free < n_q).sum())
     inverse = np.zeros(jacobian.T.shape)
     of_q, of_u = _inverse(jacobian[:n_p, :n_q]), _inverse(jacobian[n_p:, n_q:])
     inverse[:n_q, :n_p] = of_q
@@ -101,9 +104,12 @@ def _inverse(matrix: Array) -> Array:
     """The generalized inverse; rows are compared by their directions, whatever their units."""
     if not matrix.size:
         return np.zeros(matrix.T.shape)
-    sizes = np.linalg.norm(matrix, axis=1)
-    sizes = np.where(sizes > 0.0, sizes, 1.0)
-    return np.asarray(np.linalg.pinv(matrix / sizes[:, None], rcond=_DEPENDENT) / sizes)
+    sizes = np.sqrt((matrix * matrix).sum(axis=1))
+    sizes[sizes == 0.0] = 1.0
+    left, values, right = np.linalg.svd(matrix / sizes[:, None], full_matrices=False)
+    rank = int((values > _DEPENDENT * values[0]).sum())
+    inverse: Array = (right[:rank].T / values[:rank]) @ left[:, :rank].T / sizes
+    return inverse
 
 
 def _determined(d: Description, direction: Direction, varied: Collection[str], held: Collection[str]) -> str:
