@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     from kanegen import results as results
     from kanegen import shapes as shapes
     from kanegen.backends.cython.toolchain import CompilerOptions as CompilerOptions
-    from kanegen.control.costs import AtEnd as AtEnd
-    from kanegen.control.costs import AtStart as AtStart
-    from kanegen.control.costs import Duration as Duration
-    from kanegen.control.costs import Integral as Integral
     from kanegen.control.motion import OptimalControlError as OptimalControlError
     from kanegen.control.motion import OptimalMotion as OptimalMotion
     from kanegen.control.problem import OptimalControl as OptimalControl
+    from kanegen.control.terms import AtEnd as AtEnd
+    from kanegen.control.terms import AtStart as AtStart
+    from kanegen.control.terms import AtTime as AtTime
+    from kanegen.control.terms import Duration as Duration
+    from kanegen.control.terms import Integral as Integral
+    from kanegen.control.terms import SampleSum as SampleSum
     from kanegen.control.tracking import TrackingFeedback as TrackingFeedback
     from kanegen.derivation import Equations as Equations
     from kanegen.derivation import derive as derive
@@ -83,17 +85,19 @@ _MODULES: Final = ("interop", "plot", "results", "shapes")
 
 _NAMES: Final = {
     "kanegen.backends.cython.toolchain": ("CompilerOptions",),
-    "kanegen.control.costs": (
-        "AtEnd",
-        "AtStart",
-        "Duration",
-        "Integral",
-    ),
     "kanegen.control.motion": (
         "OptimalControlError",
         "OptimalMotion",
     ),
     "kanegen.control.problem": ("OptimalControl",),
+    "kanegen.control.terms": (
+        "AtEnd",
+        "AtStart",
+        "AtTime",
+        "Duration",
+        "Integral",
+        "SampleSum",
+    ),
     "kanegen.control.tracking": ("TrackingFeedback",),
     "kanegen.derivation": (
         "Equations",

@@ -1,10 +1,10 @@
 """Optimal control: motions that minimize a cost, by direct transcription of the equations of motion."""
 
-from kanegen.control.costs import AtEnd as AtEnd
-from kanegen.control.costs import AtStart as AtStart
-from kanegen.control.costs import Duration as Duration
-from kanegen.control.costs import Integral as Integral
 from kanegen.control.motion import OptimalControlError as OptimalControlError
 from kanegen.control.motion import OptimalMotion as OptimalMotion
 from kanegen.control.problem import OptimalControl as OptimalControl
+from kanegen.control.terms import AtEnd as AtEnd
+from kanegen.control.terms import AtStart as AtStart
+from kanegen.control.terms import Duration as Duration
+from kanegen.control.terms import Integral as Integral
 from kanegen.control.tracking import TrackingFeedback as TrackingFeedback

@@ -11,6 +11,7 @@ from kanegen.arrays import Array
 from kanegen.control.ipopt import STATUSES, Minimum
 from kanegen.control.program import NonlinearProgram
 from kanegen.control.trajectory import Trajectory
+from kanegen.control.transcription import MOMENTS
 from kanegen.model.expressions import symbol_name
 
 _SHOWN = 4
@@ -58,6 +59,10 @@ def row_name(motion: Trajectory, label: str, index: int) -> tuple[str, float | N
     if label.startswith("defects"):
         k, i = divmod(index, len(statement.components))
         return f"the rate of {statement.components[i]}", float(motion.mesh[k])
+    if label == MOMENTS:
+        k, i = divmod(index, len(statement.components))
+        t = layout.moments.tau[layout.moments.own[k]] * motion.duration
+        return f"the rate of {statement.components[i]}", float(t)
     if label == "equations of motion":
         n = len(model.speeds) + layout.multipliers.shape[1]
         k, i = divmod(index, n)

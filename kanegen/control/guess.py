@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from kanegen.arrays import Array, real_array
-from kanegen.control.costs import Duration
 from kanegen.control.statement import Statement
+from kanegen.control.terms import Duration
 from kanegen.control.trajectory import Trajectory
 from kanegen.errors import SolveError, brief
 from kanegen.solve import Solution

@@ -16,6 +16,25 @@ from kanegen.control.statement import Statement
 
 Places = NDArray[np.int32]
 
+_SAME_TIME = 1e-9
+"""Times that differ by a smaller fraction of the duration are the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """States at single times ``tau`` (n,), ascending from 0 to 1: at the places ``y`` (n, n_y).
+
+    Times that are no mesh points, at the rows ``own``, have states of their own.
+    """
+
+    tau: Array
+    y: Places
+    own: NDArray[np.int64]
+
+    def rows(self, tau: Array) -> Places:
+        """The places of the states at some of the times, (m, n_y)."""
+        return self.y[np.searchsorted(self.tau, tau)]
+
 
 @dataclass(frozen=True, eq=False)
 class Layout:
@@ -25,7 +44,9 @@ class Layout:
     ``stages`` (N, s): the number of each stage among all different ones, m; ``tau`` (m,): their times. ``udot``
     (m, n_u), ``multipliers`` (m, n_c), ``inputs`` (m, n_r), with known numbers for inputs that are given. ``moves``
     (N + 1, n): unknowns of the projections onto the constraints, zero at the start. ``duration``: a place.
-    ``parameters`` (n_p,). Places from ``n_x`` on are those of ``known`` numbers.
+    ``parameters`` (n_p,). ``held`` (n_r,): values of inputs at single points; those of unknown ones are zero.
+    ``moments``: single times inside the motion; ``sample_rows``: for each sum over samples the places of times and
+    data, (n, 1 + k). Places from ``n_x`` on are those of ``known`` numbers.
     """
 
     statement: Statement
@@ -41,8 +62,10 @@ class Layout:
     moves: Places
     duration: int
     parameters: Places
+    held: Places
+    moments: Moments
+    sample_rows: tuple[Places, ...]
     known: Array
-    zero: int
     mesh_tau: Places
     stage_tau: Places
 
@@ -79,7 +102,8 @@ class _Allocation:
     """Counts places of variables and of known numbers; the latter are negative until all variables are known."""
 
     def __init__(self) -> None:
-        self.n_x, self.known = 0, [0.0]
+        self.n_x = 0
+        self.known: list[float] = []
 
     def variables(self, *shape: int) -> Places:
         first, self.n_x = self.n_x, self.n_x + math.prod(shape)
@@ -114,15 +138,28 @@ def layout_of(statement: Statement, code: PointCode, mesh: Array) -> Layout:
     duration = a.variables(1)[0] if statement.is_timed else a.numbers(np.array([statement.duration[0]]))[0]
     parameters = a.numbers(statement.values)
     parameters[list(statement.parameters)] = a.variables(len(statement.parameters))
-    mesh_tau, stage_tau = a.numbers(mesh), a.numbers(tau)
+    held, mesh_tau, stage_tau = a.numbers(statement.held), a.numbers(mesh), a.numbers(tau)
+    moments = _moments(statement, mesh, mesh_y, a)
+    rows = [a.numbers(np.column_stack([x.times, x.values])) for x in (each.samples for each in statement.cost.sampled)]
 
     def placed(places: Places) -> Places:
         return np.where(places < 0, a.n_x - 1 - places, places).astype(np.int32)
 
     return Layout(
         statement, mesh, a.n_x, mesh_y, stage_y, stages, tau, udot, multipliers, placed(inputs), placed(moves),
-        int(placed(duration)), placed(parameters), np.array(a.known), a.n_x, placed(mesh_tau), placed(stage_tau),
+        int(placed(duration)), placed(parameters), placed(held), moments, tuple(map(placed, rows)), np.array(a.known),
+        placed(mesh_tau), placed(stage_tau),
     )  # fmt: skip
+
+
+def _moments(statement: Statement, mesh: Array, mesh_y: Places, a: _Allocation) -> Moments:
+    """The states at the times inside the motion and at the samples, which share those of mesh points."""
+    tau = statement.moments
+    nearest = np.abs(mesh[:, None] - tau).argmin(axis=0) if tau.size else np.empty(0, np.int64)
+    y = mesh_y[nearest]
+    own = np.flatnonzero(np.abs(mesh[nearest] - tau) > _SAME_TIME)
+    y[own] = a.variables(own.size, mesh_y.shape[1])
+    return Moments(tau, y, own)
 
 
 def _stages(statement: Statement, mesh: Array) -> tuple[Places, Array]:

@@ -5,7 +5,8 @@ are residuals, not solved for u', so that nothing is factorized and the derivati
 the duration T, because the time is T tau with tau from 0 to 1; the derivatives with respect to T are then those of the
 values. At a *mesh point* of a model with constraints, their residuals and the directions of the projection are values
 (Bordalba, Schoels, Ros, Porta and Diehl 2023, "Direct collocation methods for trajectory optimization in constrained
-robotic systems"). The *ends* have the values of conditions at the start and end, and the cost outside of integrals.
+robotic systems"). The *ends* have the values of conditions at the start, at the end and at single times, and the cost
+outside of integrals. Each sum over samples has a kind of points of its own, with a value for each *sample*.
 """
 
 from __future__ import annotations
@@ -16,14 +17,20 @@ from typing import Any
 
 from sympy import Dummy
 
-from kanegen.control.costs import AtEnd, AtStart, Duration
+from kanegen.control.costs import SampledCost
 from kanegen.control.statement import Statement
+from kanegen.control.terms import AtEnd, AtStart, AtTime, Duration
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.graph import Node, Tangent, gradient, substitute
 from kanegen.program.builder import Functions
 
 Place = tuple[int, int]
 STAGE, MESH, ENDS = "stage", "mesh", "ends"
+
+
+def sample_kind(k: int) -> str:
+    """The name of the points of the sum over samples with this number."""
+    return f"sample{k}"
 
 
 @dataclass(frozen=True)
@@ -116,31 +123,60 @@ class PointMaker:
         return self._add(MESH, groups, held, (*self.y, *eta, *zeta, *timed, *self.parameters), n)
 
     def ends(self) -> PointFunctions | None:
-        """Conditions at the start and at the end, and the cost outside of integrals; None if there are none."""
-        statement, n_y = self.statement, len(self.y)
-        at_end, (T,) = self.extra(0, n_y), self.extra(n_y, 1)
-        lower, moved = self.system.lower, dict(zip(self.y, at_end, strict=True)) | {self.system.t: T}
-        start = [lower(c.expression) for c in statement.start.conditions]
-        end = [lower(c.expression) for c in statement.end.conditions]
-        whole = [c.expression for c in statement.coupled] + ([] if statement.cost.rest == 0 else [statement.cost.rest])
-        both = [self._of_ends(x, moved, T) for x in whole]
-        if not (start or end or both):
-            return None
-        started = substitute(start, {self.system.t: self.graph.zero}) if start else []
-        n = len(statement.coupled)
-        ended = substitute(end, moved) if end else []
-        groups = {"start": started, "end": ended, "coupled": both[:n], "cost": both[n:]}
-        timed = (T,) if statement.is_timed else ()
-        return self._add(ENDS, groups, {}, (*self.y, *at_end, *timed, *self.parameters), n_y + 1)
+        """Conditions at the start, the end and single times, and the cost outside of integrals; None if there are none.
 
-    def _of_ends(self, value: Any, moved: Mapping[Node, Node], T: Node) -> Node:
-        """The node of an expression of values at the start and at the end; ``moved``: the arguments at the end."""
-        places = {term: Dummy() for term in value.atoms(AtStart, AtEnd)}
+        Arguments: the state at the start with its inputs, and behind them the accelerations there; the state, the
+        unknown inputs and the accelerations at the end; the states at the times; the duration.
+        """
+        statement, t = self.statement, self.system.t
+        start = [self.system.lower(c.expression) for c in statement.start.conditions]
+        end = [self.system.lower(c.expression) for c in statement.end.conditions]
+        whole = [c.expression for c in statement.coupled] + ([] if statement.cost.rest == 0 else [statement.cost.rest])
+        if not (start or end or whole):
+            return None
+        inputs = tuple(self.system.r[k] for k in statement.inputs)
+        n_y, n_u, n_t = len(self.y), self.f.n_u, len(statement.times)
+        sizes = [n_u, n_y, len(inputs), n_u, *[n_y] * n_t, 1]
+        firsts = [sum(sizes[:k]) for k in range(len(sizes))]
+        rate0, y1, r1, rate1, *others = (self.extra(*place) for place in zip(firsts, sizes, strict=True))
+        at_times, ((T,)) = others[:-1], others[-1]
+        at_start = dict(zip(self.system.udot, rate0, strict=True)) | {t: self.graph.zero}
+        at_end = dict(zip((*self.y, *inputs, *self.system.udot), (*y1, *r1, *rate1), strict=True)) | {t: T}
+        held: dict[Any, dict[Any, Any]] = {AtStart: {None: at_start}, AtEnd: {None: at_end}}
+        held[AtTime] = {
+            time: dict(zip(self.y, y, strict=True)) | {t: self.graph.const(time)}
+            for time, y in zip(statement.times, at_times, strict=True)
+        }
+        both, n = [self._of_terms(x, held, T) for x in whole], len(statement.coupled)
+        groups = {
+            "start": substitute(start, at_start) if start else [],
+            "end": substitute(end, at_end) if end else [],
+            "coupled": both[:n],
+            "cost": both[n:],
+        }
+        timed = (T,) if statement.is_timed else ()
+        states = (*self.y, *inputs, *rate0, *y1, *r1, *rate1, *(x for y in at_times for x in y))
+        return self._add(ENDS, groups, {}, (*states, *timed, *self.parameters), sum(sizes))
+
+    def _of_terms(self, value: Any, held: Mapping[Any, Mapping[Any, Mapping[Node, Node]]], T: Node) -> Node:
+        """The node of an expression of values at single times; ``held``: the arguments by kind of term and by time."""
+        places = {term: Dummy() for term in value.atoms(*held)}
         known: dict[Any, Node] = {Duration: T}
         for term, place in places.items():
-            held = moved if isinstance(term, AtEnd) else {self.system.t: self.graph.zero}
-            (known[place],) = substitute([self.system.lower(term.args[0])], held)
+            moved = held[type(term)][getattr(term, "time", None)]
+            (known[place],) = substitute([self.system.lower(term.args[0])], moved)
         return self.system.lower_with(value.xreplace(places), known)
+
+    def samples(self) -> tuple[PointFunctions, ...]:
+        """The terms of the sums over samples. Arguments behind the state: the time, and the data."""
+        return tuple(self._sample(sample_kind(k), sampled) for k, sampled in enumerate(self.statement.cost.sampled))
+
+    def _sample(self, name: str, sampled: SampledCost) -> PointFunctions:
+        symbols = sampled.samples.symbols
+        (time,), data = self.extra(0, 1), self.extra(1, len(symbols))
+        value = self.system.lower_with(sampled.expression, dict(zip(symbols, data, strict=True)))
+        held = {self.system.t: time}
+        return self._add(name, {"value": [value]}, held, (*self.y, *self.parameters), 1 + len(symbols))
 
     def _add(
         self,
@@ -156,7 +192,9 @@ class PointMaker:
         values = f.sensitivities.simplest(substitute(plain, held))
         f.add(f"{name}_values", f.fragment().output(values), f"values of a point: {name}")
         rows = f.sensitivities.derivatives(values, variables)
-        slopes = {(i, k): x for i, row in enumerate(rows) for k, x in enumerate(row) if not x.is_zero}
+        used = [k for k in range(len(variables)) if any(not row[k].is_zero for row in rows)]
+        variables = [variables[k] for k in used]
+        slopes = {(i, k): row[j] for i, row in enumerate(rows) for k, j in enumerate(used) if not row[j].is_zero}
         f.add(f"{name}_jacobian", f.fragment().output(list(slopes.values())), f"derivatives of the {name}")
         curved = self._second(values, self.extra(n_extra, len(values)), variables)
         if curved:

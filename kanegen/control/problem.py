@@ -12,6 +12,7 @@ from kanegen.arrays import Array, real_array
 from kanegen.control.code import PointCode, point_code
 from kanegen.control.guess import of_trajectory, read_guess
 from kanegen.control.ipopt import Progress, require_ipopt
+from kanegen.control.moments import require_values
 from kanegen.control.motion import OptimalControlError, OptimalMotion
 from kanegen.control.refinement import refined
 from kanegen.control.run import MOST_ITERATIONS, Run
@@ -38,8 +39,9 @@ class OptimalControl:
         A :class:`kanegen.Model` without contacts, events and feedback laws. Inputs without a default, and those in
         ``bounds``, are unknown; the others have their default.
     minimize
-        A sum of :class:`kanegen.Integral` and of functions of :data:`kanegen.Duration`, :class:`kanegen.AtStart`,
-        :class:`kanegen.AtEnd` and parameters.
+        A sum of :class:`kanegen.Integral`, of :class:`kanegen.SampleSum`, and of functions of
+        :data:`kanegen.Duration`, :class:`kanegen.AtStart`, :class:`kanegen.AtEnd`, :class:`kanegen.AtTime` and
+        parameters.
     duration
         The duration in s, or ``(low, high)``: it is unknown.
     start, end
@@ -51,8 +53,8 @@ class OptimalControl:
     path
         Conditions along the motion, tuples ``(expression, low, high)``; they hold at the stages of the scheme.
     subject_to
-        Conditions of values at the start and at the end, tuples ``(expression, low, high)``, such as
-        ``(kg.AtEnd(x) - kg.AtStart(x), 0, 0)`` for a periodic motion.
+        Conditions of values at single times, tuples ``(expression, low, high)``, such as
+        ``(kg.AtEnd(x) - kg.AtStart(x), 0, 0)`` for a periodic motion, and ``(kg.AtTime(x, 0.5), 1, 1)``.
     parameters
         ``(low, high)`` of parameters that are unknown, or values that replace those of the model.
     scheme
@@ -99,6 +101,7 @@ class OptimalControl:
     ) -> None:
         chosen, self._mesh = scheme_of(scheme), _mesh(intervals)
         self._statement = state(model, minimize, duration, start, end, bounds, path, subject_to, parameters, chosen)
+        require_values(self._statement)
 
     def solve(
         self,

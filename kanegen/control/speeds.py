@@ -35,6 +35,8 @@ def with_speeds(layout: Layout, code: PointCode, variables: Variables) -> Variab
     slopes = np.gradient(variables.start[layout.all_y[:, :n_q]], layout.tau_of_y * duration, axis=0)
     wanted = np.array([np.interp(layout.tau, layout.tau_of_y, column) for column in slopes.T]).T - rest
     u = np.einsum("mij,mj->mi", np.linalg.pinv(np.stack(columns, axis=-1)), wanted)
+    moments = layout.moments
     for j in range(n_u):
         x[places[:, j]] = np.interp(layout.tau_of_y, layout.tau, u[:, j])
+        x[moments.y[moments.own, n_q + j]] = np.interp(moments.tau[moments.own], layout.tau, u[:, j])
     return variables._replace(start=np.clip(x, variables.low, variables.high))

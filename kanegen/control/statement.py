@@ -11,8 +11,9 @@ import numpy as np
 import sympy
 
 from kanegen.arrays import Array
-from kanegen.control.costs import Cost, Duration, expression, inside, momentary, read_cost, require_terms
+from kanegen.control.costs import Cost, read_cost, require_terms
 from kanegen.control.schemes import Scheme
+from kanegen.control.terms import Duration, expression, inside, momentary, times_of
 from kanegen.errors import SolveError, brief, warn_user
 from kanegen.model import Model
 from kanegen.model.expressions import atoms, symbol_name
@@ -100,6 +101,18 @@ class Statement:
         return tuple(names[k] for k in self.parameters)
 
     @property
+    def times(self) -> tuple[float, ...]:
+        """The times inside the motion at which conditions and the cost have values, ascending, s."""
+        return times_of((self.cost.rest, *(condition.expression for condition in self.coupled)))
+
+    @property
+    def moments(self) -> Array:
+        """The times inside the motion at which states are needed, ascending, as fractions of the duration."""
+        sampled = [each.samples.times for each in self.cost.sampled]
+        found: Array = np.unique(np.concatenate([np.array(self.times), *sampled]))
+        return found / self.duration[0]
+
+    @property
     def is_timed(self) -> bool:
         """Whether the duration is unknown."""
         return self.duration[0] != self.duration[1]
@@ -143,8 +156,10 @@ def state(
     input_bounds = np.array([named.get(model.inputs[k].name, FREE) for k in inputs]).reshape(-1, 2)
     first, last = _ends(model, start, "start", of_components), _ends(model, end, "end", of_components)
     conditions = (*of_path, *first.conditions, *last.conditions)
-    at_ends = [x for each in (cost.rest, *(c.expression for c in coupled)) for x in inside(each)]
-    _require_known(model, [cost.integrand, *(c.expression for c in conditions), *at_ends])
+    momentary_ones = [x for each in (cost.rest, *(c.expression for c in coupled)) for x in inside(each)]
+    _require_known(model, [cost.integrand, *(c.expression for c in conditions), *momentary_ones])
+    for each in cost.sampled:
+        _require_known(model, [each.expression], each.samples.symbols)
     if cost.rest.has(Duration) and span[0] == span[1] and cost.integrand == 0:
         raise SolveError(f"minimize is a function of kg.Duration, but duration={span[0]:g} is given: give (low, high)")
     found = Statement(
@@ -282,12 +297,12 @@ def _ends(model: Model, given: Any, what: str, bounds: Array) -> Ends:
     return Ends(own, tuple(conditions))
 
 
-def _require_known(model: Model, expressions: Iterable[Any]) -> None:
-    """Raise `SolveError` for symbols that the model does not have."""
+def _require_known(model: Model, expressions: Iterable[Any], data: Iterable[Any] = ()) -> None:
+    """Raise `SolveError` for symbols that the model does not have, and that are no ``data``."""
     symbols = (*model.coordinates, *model.speeds, *model.states, *model.parameters)
     known = {*symbols, *(item.symbol for item in model.inputs)}
     rates = {x.diff() for x in (*model.coordinates, *model.speeds)}
-    for symbol in sorted(atoms(expressions) - known - rates, key=str):
+    for symbol in sorted(atoms(expressions) - known - rates - set(data), key=str):
         names = tuple(map(symbol_name, known))
         raise SolveError(f"the problem: {unknown(symbol_name(symbol), names, 'symbol of the model')}")
 

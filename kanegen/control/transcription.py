@@ -7,7 +7,9 @@ scales of variables and rows only change these matrices, so that compiled code k
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,12 @@ from numpy.typing import NDArray
 from kanegen.arrays import Array
 from kanegen.control.code import PointCode
 from kanegen.control.layout import Layout, Places
-from kanegen.control.points import ENDS, MESH, STAGE, PointFunctions
+from kanegen.control.points import ENDS, MESH, STAGE, PointFunctions, sample_kind
 
 Integers = NDArray[np.int64]
+
+MOMENTS = "moments"
+"""The label of the rows that determine states at single times inside intervals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +99,11 @@ def transcribe(layout: Layout, code: PointCode, kept: Array | None = None) -> Tr
     """The transcription on a mesh. ``kept``: rows of mesh points that are kept, (N + 1, n), None: all."""
     builder = _Builder(layout, code)
     builder.defects()
+    builder.moments()
     builder.stages()
     builder.projections(kept)
     builder.ends()
+    builder.samples()
     return builder.finished()
 
 
@@ -109,7 +116,10 @@ class _Builder:
         self.bounds: list[Array] = []
         self.n_g, self.n_values = 0, 0
         self.points: dict[str, Points] = {}
-        makers = {STAGE: self._stage_arguments, MESH: self._mesh_arguments, ENDS: self._end_arguments}
+        makers: dict[str, Callable[[], Places]] = {
+            **{STAGE: self._stage_arguments, MESH: self._mesh_arguments, ENDS: self._end_arguments},
+            **{sample_kind(k): partial(self._sample_arguments, k) for k in range(len(layout.sample_rows))},
+        }
         for kind in code.kinds:
             points = Points(kind, makers[kind.name](), self.n_values)
             self.points[kind.name] = points
@@ -129,15 +139,23 @@ class _Builder:
         return np.hstack([self._states(at.mesh_y), duration, at.mesh_tau[:, None], at.moves])
 
     def _states(self, y: Places) -> Places:
-        """The places of states and inputs at mesh points, where only inputs with rates have values."""
-        r = np.full((len(y), self.layout.inputs.shape[1]), self.layout.zero, dtype=np.int32)
+        """The places of states and inputs at single points, where unknown inputs without rates have no values."""
+        r = np.tile(self.layout.held, (len(y), 1))
         r[:, list(self.statement.rated)] = y[:, self.statement.n_state :]
         return np.hstack([y[:, : self.statement.n_state], r])
 
     def _end_arguments(self) -> Places:
-        at = self.layout
+        at, statement = self.layout, self.statement
+        inputs, at_times = list(statement.inputs), at.moments.rows(np.array(statement.times) / statement.duration[0])
+        first, last = at.stages[0, 0], at.stages[-1, -1]  # of the scheme, where it has stages there
         start = self._states(at.mesh_y[:1])[0]
-        return np.hstack([start, at.mesh_y[-1], [at.duration]]).astype(np.int32)[None]
+        start[statement.n_state :][inputs] = at.inputs[first, inputs]
+        end = [at.mesh_y[-1], at.inputs[last, inputs], at.udot[last]]
+        return np.concatenate([start, at.udot[first], *end, at_times.ravel(), [at.duration]]).astype(np.int32)[None]
+
+    def _sample_arguments(self, k: int) -> Places:
+        times = self.statement.cost.sampled[k].samples.times / self.statement.duration[0]
+        return np.hstack([self._states(self.layout.moments.rows(times)), self.layout.sample_rows[k]])
 
     def _rows(self, name: str, count: int, low: Any = 0.0, high: Any = 0.0) -> Integers:
         """New rows of constraints."""
@@ -167,6 +185,19 @@ class _Builder:
             if name == "end" and MESH in self.points:
                 moves = self.points[MESH].values("moves")[1:]
                 self.curved.add(rows[:, : moves.shape[1]], moves, -1.0)
+
+    def moments(self) -> None:
+        """States at single times inside intervals, from the rates at the stages."""
+        at, scheme = self.layout, self.statement.scheme
+        tau, places = at.moments.tau[at.moments.own], at.moments.y[at.moments.own]
+        k = np.clip(np.searchsorted(at.mesh, tau, side="right") - 1, 0, len(at.mesh) - 2)
+        h = np.diff(at.mesh)[k]
+        theta, rates = (tau - at.mesh[k]) / h, self.points[STAGE].values("rates")[at.stages]
+        rows = self._rows(MOMENTS, places.size).reshape(places.shape)
+        self.linear.add(rows, places, 1.0)
+        self.linear.add(rows, at.mesh_y[k], -1.0)
+        for j, polynomial in enumerate(scheme.dense):
+            self.curved.add(rows, rates[k, j], -(h * np.polyval(polynomial, theta))[:, None])
 
     def stages(self) -> None:
         """Equations of motion, conditions along the path, and the integral of the cost."""
@@ -202,6 +233,12 @@ class _Builder:
         self.curved.add(self._rows("coupled", len(values), *bounds.T), values, 1.0)
         values = points.values("cost").ravel()
         self.cost.add(np.zeros(len(values), dtype=np.int64), values, 1.0)
+
+    def samples(self) -> None:
+        """The sums over samples in the cost."""
+        for k, sampled in enumerate(self.statement.cost.sampled):
+            values = self.points[sample_kind(k)].values("value").ravel()
+            self.cost.add(np.zeros(len(values), dtype=np.int64), values, sampled.factor)
 
     def finished(self) -> Transcription:
         """All rows, with the cost behind them."""

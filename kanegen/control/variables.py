@@ -33,6 +33,7 @@ def variables_of(layout: Layout, guess: Guess) -> Variables:
 def _values(layout: Layout, guess: Guess) -> Array:
     statement, x = layout.statement, np.zeros(layout.n_x)
     x[layout.all_y] = guess.y(layout.tau_of_y)
+    x[layout.moments.y] = guess.y(layout.moments.tau)
     for places, curve in ((layout.udot, guess.udot), (layout.multipliers, guess.multipliers)):
         x[places] = curve(layout.tau)
     x[layout.inputs[:, list(statement.inputs)]] = guess.inputs(layout.tau)
@@ -61,7 +62,7 @@ def _scales(layout: Layout, start: Array, low: Array, high: Array) -> Array:
         sizes = np.maximum(sizes, np.where(np.isfinite(bound), np.abs(bound), 0.0))
     scale = np.ones(layout.n_x)
     statement = layout.statement
-    y, inputs = layout.all_y, layout.inputs[:, list(statement.inputs)]
+    y, inputs = np.vstack([layout.all_y, layout.moments.y]), layout.inputs[:, list(statement.inputs)]
     for places, least in ((y, 0.0), (inputs, 0.0), (layout.udot, _LEAST_ACCELERATION)):
         for column in places.T:
             largest = sizes[column].max(initial=0.0)

@@ -14,6 +14,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.control.ipopt import Minimum
 from kanegen.control.program import NonlinearProgram
+from kanegen.control.transcription import MOMENTS
 
 
 class _Series(NamedTuple):
@@ -38,7 +39,9 @@ def transferred(old: NonlinearProgram, found: Minimum, new: NonlinearProgram) ->
 def _moved(old: Iterator[_Series], values: Array, new: Iterator[_Series], size: int) -> Array:
     known, moved = {series.name: series for series in old}, np.zeros(size)
     for series in new:
-        before = known[series.name]
+        before = known.get(series.name)
+        if before is None:
+            continue
         density = values[before.places] / before.weights[:, None]
         for places, column in zip(series.places.T, density.T, strict=True):
             moved[places] = np.interp(series.tau, before.tau, column) * series.weights
@@ -54,6 +57,11 @@ def _rows(program: NonlinearProgram) -> Iterator[_Series]:
         places = np.array(rows)
         if name.startswith("defects"):
             yield _Series(name, places.reshape(len(h), -1), middles, np.ones(len(h)) if name.endswith("end") else h)
+        elif name == MOMENTS:
+            moments = layout.moments
+            yield _Series(
+                name, places.reshape(moments.own.size, -1), moments.tau[moments.own], np.ones(moments.own.size)
+            )
         elif name in ("start", "end", "coupled"):
             yield _Series(name, places[None], np.zeros(1), np.ones(1))
         else:

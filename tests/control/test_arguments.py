@@ -36,6 +36,14 @@ EFFORT = kg.Integral(F**2)
         ({"start": {x + kg.Duration: 0}}, ["start", "kg.Duration", "the whole motion"]),
         ({"subject_to": [(x, 0, 1)]}, ["subject_to", "x", "kg.AtStart", "path="]),
         ({"subject_to": [(kg.AtEnd(sm.Symbol("k")), 0, 1)]}, ["k"]),
+        ({"subject_to": [(kg.AtTime(x, 2.0), 0, 1)]}, ["kg.AtTime", "2 s", "after the end at 1 s"]),
+        ({"subject_to": [(kg.AtTime(x, 0.5), 0, 1)], "duration": (1, 2)}, ["kg.AtTime", "the duration is unknown"]),
+        ({"subject_to": [(kg.AtTime(F, 0.5), 0, 1)]}, ["F", "unknown input", "path="]),
+        ({"subject_to": [(kg.AtEnd(v.diff()), 0, 1)], "scheme": "gauss"}, ["v'", "at the end", "gauss2"]),
+        ({"subject_to": [(kg.SampleSum(x, [0.5]), 0, 1)]}, ["subject_to", "SampleSum(x(t), 1 times)", "minimize="]),
+        ({"minimize": kg.SampleSum(x, [0.5]) ** 2}, ["SampleSum", "numbers"]),
+        ({"minimize": kg.SampleSum(x, [0.5, 2.0])}, ["kg.SampleSum", "2 s", "after the end"]),
+        ({"minimize": kg.SampleSum(sm.Symbol("z") * x, [0.5])}, ["z", "symbol of the model"]),
         ({"parameters": {"M": 1}}, ["M", "m"]),
         ({"scheme": "shooting"}, ["shooting", "hermite-simpson"]),
         ({"scheme": "hermite-simson"}, ["hermite-simson", "hermite-simpson"]),
@@ -53,6 +61,22 @@ def test_wrong_problems_are_refused(arguments: dict[str, Any], texts: list[str])
 def test_values_of_whole_motions_are_not_integrated(inner: Any) -> None:
     with raises(kg.SolveError, "the argument of kg.Integral contains", "the whole motion; expected values at one time"):
         kg.Integral(inner)
+
+
+@pytest.mark.parametrize(
+    ("times", "data", "texts"),
+    [
+        ([[0.0]], {}, ["times of kg.SampleSum"]),
+        ([-1.0], {}, ["times of kg.SampleSum", "after the start"]),
+        ([0.0, 1.0], {"z": [1.0]}, ["z", "(1,)", "(2,)"]),
+        ([0.0], {"k": [1.0]}, ["k", "does not contain"]),
+        ([0.0], {"z": [np.nan]}, ["each sample has a NaN"]),
+        ([0.0], [1.0], ["mapping"]),
+    ],
+)
+def test_wrong_samples_are_refused(times: Any, data: Any, texts: list[str]) -> None:
+    with raises(kg.SolveError, *texts):
+        kg.SampleSum(x - sm.Symbol("z"), times, data)
 
 
 @pytest.mark.parametrize(

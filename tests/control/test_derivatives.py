@@ -11,11 +11,11 @@ from controlled import F, a, c, everything, m, t, v, w, x, y
 from scipy.sparse import csr_array
 
 from kanegen.control.code import PointCode, point_code
-from kanegen.control.costs import AtEnd, AtStart, Duration, Integral
 from kanegen.control.layout import layout_of
 from kanegen.control.program import NonlinearProgram
 from kanegen.control.schemes import NAMED, scheme_of
 from kanegen.control.statement import Statement, state
+from kanegen.control.terms import AtEnd, AtStart, AtTime, Duration, Integral, SampleSum
 from kanegen.control.transcription import transcribe
 
 
@@ -31,6 +31,17 @@ def statement(scheme: str) -> Statement:
     )
 
 
+def sampled(scheme: str) -> Statement:
+    """With values at single times, one of which is at a mesh point, and a sum over samples."""
+    z, times = sm.Symbol("z"), [0.0, 0.4, 0.5, 1.1, 1.4, 2.0]
+    cost = Integral(F**2) - 2 * SampleSum(sm.exp(x * z / 9) * v * c + a * t, times, {z: np.arange(6.0)})
+    both = [(AtTime(x * v * t, 0.7) * AtStart(w) + AtTime(y * a, 1.4) * AtEnd(x), 0, 0)]
+    if scheme == "hermite-simpson":  # which has stages at the ends
+        both += [(AtEnd(F * v.diff()) - AtStart(F * x) * AtStart(v.diff()) ** 2, None, 1)]
+    chosen = scheme_of(scheme)
+    return state(everything(), cost, 2.0, {x: 0}, {}, {a: (-1, 1)}, (), both, {m: (1, 3), c: (0, 1)}, chosen)
+
+
 @pytest.fixture(scope="module")
 def code() -> PointCode:
     return point_code(statement("radau"))  # is the same for all schemes
@@ -38,7 +49,17 @@ def code() -> PointCode:
 
 @pytest.mark.parametrize("scheme", ["hermite-simpson", "midpoint", "radau", "backward-euler"])
 def test_first_and_second_derivatives_agree_with_differences(code: PointCode, scheme: str) -> None:
-    layout = layout_of(statement(scheme), code, np.array([0.0, 0.2, 0.7, 1.0]))
+    check_derivatives(statement(scheme), code)
+
+
+@pytest.mark.parametrize("scheme", ["hermite-simpson", "radau"])
+def test_derivatives_of_values_at_single_times_agree_with_differences(scheme: str) -> None:
+    stated = sampled(scheme)
+    check_derivatives(stated, point_code(stated))
+
+
+def check_derivatives(stated: Statement, code: PointCode) -> None:
+    layout = layout_of(stated, code, np.array([0.0, 0.2, 0.7, 1.0]))
     transcription = transcribe(layout, code)
     random = np.random.default_rng(7)
     scale, rows = random.uniform(0.5, 2.0, layout.n_x), random.uniform(0.5, 2.0, transcription.n_g)

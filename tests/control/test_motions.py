@@ -101,6 +101,47 @@ def test_costs_at_the_end_and_periodic_conditions() -> None:
     assert periodic.solution["v"] == pytest.approx(2.0, rel=1e-6)
 
 
+def test_a_condition_at_a_time_inside_the_motion() -> None:
+    """The least effort through x = 1 at a third of the time is that of a cubic spline: 2187 / 8."""
+    through = [(kg.AtTime(x, 1 / 3), 1, 1)]
+    ends: Any = ({x: 0, v: 0}, {x: 0, v: 0})
+    for intervals in (30, 40):  # the time is a mesh point, and inside an interval
+        problem = kg.OptimalControl(
+            block(), kg.Integral(F**2), 1.0, *ends, subject_to=through, scheme="radau", intervals=intervals
+        )
+        motion = problem.solve()
+        assert motion.state_at(1 / 3)[0] == pytest.approx(1.0, abs=1e-9)
+        assert motion.cost == pytest.approx(2187 / 8, rel=1e-4)  # the slope of the force jumps inside an interval
+
+
+def test_values_at_the_end_are_those_of_inputs_and_accelerations() -> None:
+    """A force F = 6 - 12 t moves the block in least effort; another force at one instant changes nothing else."""
+    own = least_effort(intervals=4).solve()
+    assert own.inputs["F"](1.0) == pytest.approx(-6.0, abs=1e-8)
+    for condition in (kg.AtEnd(F), 2 * kg.AtEnd(v.diff())):
+        motion = least_effort(subject_to=[(condition, -1, -1)], intervals=64).solve(max_refinements=0)
+        assert motion.inputs["F"](1.0) == pytest.approx(-0.5 if condition.has(v) else -1.0, abs=1e-8)
+
+
+def test_a_parameter_is_identified_from_samples() -> None:
+    """Under the force 1, x = t^2 / (2 m): least squares have a closed form. A NaN is left out."""
+    times, z = np.linspace(0.0, 1.0, 23), sm.Symbol("z")
+    measured = times**2 / 3.0 + 0.02 * np.random.default_rng(3).normal(size=times.size)
+    measured[7] = np.nan
+    known, k = np.isfinite(measured), times**2
+    cost, force = kg.SampleSum((x - z) ** 2, times, {z: measured}), {F: (1, 1)}
+    for scheme in ("hermite-simpson", "radau", "gauss"):
+        problem = kg.OptimalControl(
+            block(), cost, 1.0, {x: 0, v: 0}, bounds=force, parameters={m: (0.1, 10)}, scheme=scheme, intervals=9
+        )
+        motion = problem.solve()
+        slope = (k[known] @ measured[known]) / (k[known] @ k[known])
+        assert motion.parameters["m"] == pytest.approx(0.5 / slope, rel=1e-7)
+        assert motion.cost == pytest.approx(((measured - slope * k)[known] ** 2).sum(), rel=1e-9)
+    copy = pickle.loads(pickle.dumps(problem)).solve()
+    assert copy.parameters == pytest.approx(motion.parameters, rel=1e-12)
+
+
 def test_euler_parameters_turn_about_an_axis_with_least_effort() -> None:
     """The half turn in 1 s about an axis of inertia 1 has the cost 12 pi^2; three speeds, four coordinates."""
     e, rates, moments = satellite().coordinates, satellite().speeds, [item.symbol for item in satellite().inputs]
