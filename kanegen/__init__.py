@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from kanegen.control.terms import Duration as Duration
     from kanegen.control.terms import Integral as Integral
     from kanegen.control.terms import SampleSum as SampleSum
+    from kanegen.control.together import Phases as Phases
+    from kanegen.control.together import Trials as Trials
     from kanegen.control.tracking import TrackingFeedback as TrackingFeedback
     from kanegen.derivation import Equations as Equations
     from kanegen.derivation import derive as derive
@@ -97,6 +99,10 @@ _NAMES: Final = {
         "Duration",
         "Integral",
         "SampleSum",
+    ),
+    "kanegen.control.together": (
+        "Phases",
+        "Trials",
     ),
     "kanegen.control.tracking": ("TrackingFeedback",),
     "kanegen.derivation": (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,14 +51,17 @@ class PointCode:
 
 
 def point_code(statement: Statement) -> PointCode:
-    """Derive, print, compile and load the functions of a problem. Raises `DerivationError` and `BuildError`."""
+    """The functions of a problem, compiled and loaded. Raises `DerivationError` and `BuildError`."""
+    return compiled_points(statement, lambda maker: (maker.stage(), maker.mesh(), maker.ends(), *maker.samples()))
+
+
+def compiled_points(statement: Statement, make: Callable[[PointMaker], Sequence[PointFunctions | None]]) -> PointCode:
+    """Derive, print, compile and load the functions that ``make`` gives. Raises `DerivationError` and `BuildError`."""
     model = statement.model
     with activity(f"deriving the optimal control of {model.name!r}"), without_collections():
         system = lower_model(model)
         f = Functions(Equations(system), "reduced", SPECS, ())
-        maker = PointMaker(f, statement)
-        found = (maker.stage(), maker.mesh(), maker.ends(), *maker.samples())
-        kinds = tuple(kind for kind in found if kind is not None)
+        kinds = tuple(kind for kind in make(PointMaker(f, statement)) if kind is not None)
         program = _program(f, kinds)
         files = _files(program, kinds, fingerprint(system, "optimal control"))
     path = lane_library(CompilerOptions(), files, f"{model.name} (optimal control)", fused=False)

@@ -6,14 +6,14 @@ constraints that depend on unknowns no more are left out, if the conditions sati
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.control.code import PointCode
-from kanegen.control.layout import Layout
+from kanegen.control.layout import Layout, Places
 from kanegen.control.points import MESH
 from kanegen.control.program import NonlinearProgram
 from kanegen.control.transcription import transcribe
@@ -27,12 +27,14 @@ _CONSISTENT, _INDEPENDENT = 1e-8, 1e-9
 @dataclass(frozen=True, eq=False)
 class Consistency:
     """``variables`` whose start satisfies the constraints; ``kept`` (N + 1, n): the rows of constraints that remain, or
-    None without constraints. ``notes``: sentences about what was changed."""
+    None without constraints. ``slopes``: derivatives (n, n_y) of the rows at the start and at the end with respect to
+    the states there. ``notes``: sentences about what was changed."""
 
     layout: Layout
     variables: Variables
     kept: Any = None
     notes: tuple[str, ...] = ()
+    slopes: tuple[Array, Array] | None = None
 
 
 def made_consistent(layout: Layout, code: PointCode, variables: Variables) -> Consistency:
@@ -43,7 +45,40 @@ def made_consistent(layout: Layout, code: PointCode, variables: Variables) -> Co
     notes = moved.project()
     start = np.clip(moved.x * variables.scale, variables.low, variables.high)
     kept = moved.kept()
-    return Consistency(layout, moved.pinned(kept, variables._replace(start=start)), kept, notes)
+    first, last = (moved.slopes()[k] / variables.scale[layout.mesh_y[k]] for k in (0, -1))
+    return Consistency(layout, moved.pinned(kept, variables._replace(start=start)), kept, notes, (first, last))
+
+
+def without_repeated_rows(
+    before: Consistency, after: Consistency, shared: tuple[Places, Places]
+) -> tuple[Consistency, Consistency]:
+    """Two motions without rows of constraints at their joint that repeat others.
+
+    ``shared``: the places of the states that go on, at the end of the first motion and at the start of the second.
+    """
+    rows, ends = [], []
+    for each, k in ((before, -1), (after, 0)):
+        place, variables = each.layout.mesh_y[k], each.variables
+        weights = variables.scale[place] * (variables.low < variables.high)[place]
+        ends.append(place)
+        rows.append(np.empty((0, place.size)) if each.slopes is None else each.slopes[k] * weights)
+    columns = ends[0].size + np.arange(ends[1].size)
+    for first, second in zip(*shared, strict=True):
+        columns[np.flatnonzero(ends[1] == second)] = np.flatnonzero(ends[0] == first)
+    moved = np.zeros((len(rows[1]), ends[0].size + ends[1].size))
+    moved[:, columns] = rows[1]
+    used = np.zeros(len(rows[0]), dtype=bool) if before.kept is None else before.kept[-1]
+    stacked = np.vstack([np.pad(rows[0] * used[:, None], ((0, 0), (0, ends[1].size))), moved])
+    own, other = np.split(independent_rows(stacked), [len(rows[0])])
+    return _with_kept(before, -1, own), _with_kept(after, 0, other)
+
+
+def _with_kept(consistent: Consistency, k: int, independent: Array) -> Consistency:
+    if consistent.kept is None:
+        return consistent
+    kept = consistent.kept.copy()
+    kept[k] &= independent
+    return replace(consistent, kept=kept)
 
 
 class _Projection:

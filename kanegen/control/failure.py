@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
-from kanegen.arrays import Array
 from kanegen.control.ipopt import STATUSES, Minimum
 from kanegen.control.program import NonlinearProgram
 from kanegen.control.trajectory import Trajectory
@@ -16,15 +15,28 @@ from kanegen.model.expressions import symbol_name
 
 _SHOWN = 4
 
+RowNames = Callable[[str, int], tuple[str, float | None]]
+"""What a row is in the names of the user, and its time, from its label and its number."""
 
-def explanation(program: NonlinearProgram, found: Minimum, motion: Trajectory) -> str:
-    """A sentence for each of the conditions that are violated most."""
-    rows = program.constraints(found.x)
-    beyond = np.maximum(np.maximum(program.low - rows, rows - program.high), 0.0)
+
+def explanation(
+    programs: Sequence[NonlinearProgram],
+    minima: Sequence[Minimum],
+    motions: Sequence[Trajectory],
+    joints: Sequence[Sequence[str]] = (),
+) -> str:
+    """A sentence for each of the conditions that are violated most; of each problem, if several are solved together.
+
+    ``joints``: the names of the rows of the programs that follow those of the ``motions``.
+    """
+    found, lines = minima[0], list[str]()
+    names: list[RowNames] = [partial(row_name, motion) for motion in motions]
+    names += [partial(_joint_name, own) for own in joints]
+    for k, (program, minimum, own) in enumerate(zip(programs, minima, names, strict=True)):
+        prefix = f"problem {k + 1}: " if 1 < len(motions) > k else ""
+        lines += [prefix + line for line in _violated(program, minimum, own)]
     text = f"the problem was not solved: {STATUSES.get(found.status, f'status {found.status} of IPOPT')}, after "
     text += f"{found.iterations} iterations"
-    worst = np.argsort(-np.nan_to_num(beyond, nan=np.inf), kind="stable")
-    lines = list(_named(program, motion, worst, beyond))
     if not lines:
         return text + "; all conditions are satisfied, but the cost is not minimal: give another guess, or bounds"
     listed = "\n  ".join(lines)
@@ -34,14 +46,16 @@ def explanation(program: NonlinearProgram, found: Minimum, motion: Trajectory) -
     )
 
 
-def _named(program: NonlinearProgram, motion: Trajectory, rows: Any, beyond: Array) -> Iterator[str]:
-    """Texts about the first of ``rows`` of each kind that are violated."""
+def _violated(program: NonlinearProgram, minimum: Minimum, name_of: RowNames) -> Iterator[str]:
+    """Texts about the first rows of each kind that are violated, the worst first."""
+    values = program.constraints(minimum.x)
+    beyond = np.maximum(np.maximum(program.low - values, values - program.high), 0.0)
     names: dict[str, None] = {}
-    for row in rows.tolist():
+    for row in np.argsort(-np.nan_to_num(beyond, nan=np.inf), kind="stable").tolist():
         if not beyond[row] > 1e-8 or len(names) == _SHOWN:
             return
         label, index = next((label, row - each.start) for label, each in _labels(program) if row in each)
-        name, t = row_name(motion, label, index)
+        name, t = name_of(label, index)
         if name not in names:
             names[name] = None
             size = beyond[row] / program.row_scale[row]
@@ -50,6 +64,10 @@ def _named(program: NonlinearProgram, motion: Trajectory, rows: Any, beyond: Arr
 
 def _labels(program: NonlinearProgram) -> Iterator[tuple[str, range]]:
     return iter(program.transcription.labels.items())
+
+
+def _joint_name(own: Sequence[str], label: str, index: int) -> tuple[str, None]:
+    return own[index], None
 
 
 def row_name(motion: Trajectory, label: str, index: int) -> tuple[str, float | None]:

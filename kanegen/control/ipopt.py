@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from kanegen.arrays import Array
-from kanegen.control.program import NonlinearProgram
+from kanegen.control.program import Program
 from kanegen.errors import SolveError
 
 INTERRUPTED: Final = 5
@@ -74,7 +74,7 @@ def require_ipopt() -> Any:
 
 
 def minimize(
-    program: NonlinearProgram,
+    program: Program,
     x: Array,
     bounds: tuple[Array, Array],
     options: Mapping[str, Any],
@@ -138,7 +138,7 @@ def _deferred_interrupts(watch: _Watch) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _capsule(program: NonlinearProgram, name: str) -> Any:
+def _capsule(program: Program, name: str) -> Any:
     """A capsule with a function in C, and the program as its context."""
     api = ctypes.pythonapi
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)

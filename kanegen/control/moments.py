@@ -20,7 +20,7 @@ def require_values(statement: Statement) -> None:
     known = {"at the start": scheme.starts_at_mesh, "at the end": scheme.ends_at_mesh}
     for where, expression in _momentary(statement):
         if not known.get(where, False):
-            _require_states(statement, where, expression)
+            require_states(statement, where, expression)
     sampled = [float(t) for each in statement.cost.sampled for t in each.samples.times]
     for what, times in (("kg.AtTime", statement.times), ("kg.SampleSum", sampled)):
         if times and statement.is_timed:
@@ -43,7 +43,7 @@ def _momentary(statement: Statement) -> Iterator[tuple[str, Any]]:
     yield from (("at samples", each.expression) for each in statement.cost.sampled)
 
 
-def _require_states(statement: Statement, where: str, expression: Any) -> None:
+def require_states(statement: Statement, where: str, expression: Any) -> None:
     """Raise `SolveError` for unknown inputs and accelerations, which have values at the stages of the scheme only."""
     model = statement.model
     inputs = {model.inputs[k].symbol for k in statement.inputs}

@@ -6,7 +6,8 @@ the duration T, because the time is T tau with tau from 0 to 1; the derivatives 
 values. At a *mesh point* of a model with constraints, their residuals and the directions of the projection are values
 (Bordalba, Schoels, Ros, Porta and Diehl 2023, "Direct collocation methods for trajectory optimization in constrained
 robotic systems"). The *ends* have the values of conditions at the start, at the end and at single times, and the cost
-outside of integrals. Each sum over samples has a kind of points of its own, with a value for each *sample*.
+outside of integrals. Each sum over samples has a kind of points of its own, with a value for each *sample*. A *joint*
+of two motions has the differences of what follows from the end of the first and of what the second begins with.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from kanegen.graph import Node, Tangent, gradient, substitute
 from kanegen.program.builder import Functions
 
 Place = tuple[int, int]
-STAGE, MESH, ENDS = "stage", "mesh", "ends"
+STAGE, MESH, ENDS, JOINT = "stage", "mesh", "ends", "joint"
 
 
 def sample_kind(k: int) -> str:
@@ -170,6 +171,17 @@ class PointMaker:
     def samples(self) -> tuple[PointFunctions, ...]:
         """The terms of the sums over samples. Arguments behind the state: the time, and the data."""
         return tuple(self._sample(sample_kind(k), sampled) for k, sampled in enumerate(self.statement.cost.sampled))
+
+    def joint(self, values: Sequence[Any]) -> PointFunctions:
+        """Differences of numbers and ``values`` at the end of a motion.
+
+        Arguments behind the state: the numbers, the duration.
+        """
+        numbers, (T,) = self.extra(0, len(values)), self.extra(len(values), 1)
+        rows = [x - self.system.lower(value) for x, value in zip(numbers, values, strict=True)]
+        timed = (T,) if self.statement.is_timed else ()
+        variables = (*self.y, *numbers, *timed, *self.parameters)
+        return self._add(JOINT, {"rows": rows}, {self.system.t: T}, variables, len(values) + 1)
 
     def _sample(self, name: str, sampled: SampledCost) -> PointFunctions:
         symbols = sampled.samples.symbols

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from kanegen.arrays import Array, real_array
 from kanegen.control.code import PointCode, point_code
-from kanegen.control.guess import of_trajectory, read_guess
+from kanegen.control.guess import read_guess
 from kanegen.control.ipopt import Progress, require_ipopt
+from kanegen.control.joints import Joint
 from kanegen.control.moments import require_values
-from kanegen.control.motion import OptimalControlError, OptimalMotion
-from kanegen.control.refinement import refined
-from kanegen.control.run import MOST_ITERATIONS, Run
+from kanegen.control.motion import OptimalMotion
+from kanegen.control.run import Motions, Part, Run
 from kanegen.control.schemes import scheme_of
 from kanegen.control.statement import state
 from kanegen.errors import SolveError
@@ -24,7 +24,6 @@ from kanegen.solve import Solver
 from kanegen.solve.values import positive, positive_integer
 
 _OPTIONS: Final = {"print_level": 0, "sb": "yes", "tol": 1e-9, "acceptable_tol": 1e-7, "acceptable_iter": 10}
-_MOST_INTERVALS: Final = 2000
 
 
 class OptimalControl:
@@ -100,8 +99,8 @@ class OptimalControl:
         intervals: Any = 100,
     ) -> None:
         chosen, self._mesh = scheme_of(scheme), _mesh(intervals)
-        self._statement = state(model, minimize, duration, start, end, bounds, path, subject_to, parameters, chosen)
-        require_values(self._statement)
+        self.statement = state(model, minimize, duration, start, end, bounds, path, subject_to, parameters, chosen)
+        require_values(self.statement)
 
     def solve(
         self,
@@ -145,45 +144,66 @@ class OptimalControl:
         SolveError
             For wrong arguments, a start that contradicts the constraints of the model, and if ipyopt is not installed.
         """
-        require_ipopt()
-        tolerance = positive(tolerance, "tolerance")
-        given = {**_OPTIONS, "max_iter": positive_integer(max_iterations, "max_iterations"), **(options or {})}
-        refinements = 0 if max_refinements == 0 else positive_integer(max_refinements, "max_refinements")
-        run = Run(self._statement, self._code, given, callback)
-        known = read_guess(self._statement, guess, self._code.n_constraints)
-        motion = run.best(self._mesh, known, self._solver, positive_integer(starts, "starts"))
-        for _ in range(refinements):
-            mesh = refined(motion.trajectory, motion.errors, tolerance) if motion.success else None
-            if mesh is None or len(mesh) > _MOST_INTERVALS:
-                break
-            finer = of_trajectory(self._statement, motion.trajectory)
-            try:
-                motion = run.on(mesh, finer, self._solver, warm=True, most=MOST_ITERATIONS)
-            except OptimalControlError:
-                motion = run.noted(motion, f"the solver failed on {len(mesh) - 1} intervals")
-                break
-        if motion.success and motion.error > tolerance:
-            text = f"the error {motion.error:.2g} is above the tolerance {tolerance:g} on {motion.meshes[-1]} intervals"
-            return run.noted(motion, text)
-        return motion
+        return solved(
+            [self], [guess], tolerance, callback=callback, max_iterations=max_iterations,
+            max_refinements=max_refinements, starts=starts, options=options,
+        )[0]  # fmt: skip
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The names of the unknown parameters."""
+        return self.statement.parameter_names
+
+    @property
+    def parameter_bounds(self) -> dict[str, tuple[float, float]]:
+        """The bounds of the unknown parameters by name."""
+        pairs = map(tuple, self.statement.parameter_bounds.tolist())
+        return dict(zip(self.parameter_names, pairs, strict=True))
+
+    @property
+    def _part(self) -> Part:
+        return Part(self.statement, self._code, self._solver)
 
     @cached_property
     def _code(self) -> PointCode:
-        return point_code(self._statement)
+        return point_code(self.statement)
 
     @cached_property
     def _solver(self) -> Solver:
-        return build(self._statement.model)
+        return build(self.statement.model)
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle holds: not the compiled functions, which the cache of builds has."""
-        return {name: vars(self)[name] for name in ("_mesh", "_statement")}
+        return {name: vars(self)[name] for name in ("_mesh", "statement")}
 
     def __repr__(self) -> str:
-        s = self._statement
+        s = self.statement
         span = f"{s.duration[0]:g} s" if not s.is_timed else f"{s.duration[0]:g} to {s.duration[1]:g} s"
         unknowns = ", ".join((*s.input_names, *s.parameter_names)) or "none"
         return f"<OptimalControl of {s.model.name!r}: unknown {unknowns}; duration {span}; {s.scheme.name}>"
+
+
+def solved(
+    problems: Sequence[OptimalControl],
+    guesses: Sequence[Any],
+    tolerance: float,
+    *,
+    callback: Callable[[Progress], Any] | None,
+    max_iterations: int,
+    max_refinements: int,
+    starts: int,
+    options: Mapping[str, Any] | None,
+    joints: Sequence[Joint] = (),
+) -> Motions:
+    """The motions of problems that are solved together; the arguments are those of `OptimalControl.solve`."""
+    require_ipopt()
+    tolerance = positive(tolerance, "tolerance")
+    given = {**_OPTIONS, "max_iter": positive_integer(max_iterations, "max_iterations"), **(options or {})}
+    refinements = 0 if max_refinements == 0 else positive_integer(max_refinements, "max_refinements")
+    parts, meshes = [each._part for each in problems], [each._mesh for each in problems]
+    known = [read_guess(p.statement, guess, p.code.n_constraints) for p, guess in zip(parts, guesses, strict=True)]
+    run = Run(parts, given, callback, joints)
+    return run.solve(meshes, known, tolerance, refinements, positive_integer(starts, "starts"))
 
 
 def _mesh(intervals: Any) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,23 @@ class Pattern(NamedTuple):
 
     rows: Integers
     columns: Integers
+
+
+class Program(Protocol):
+    """What a solver of nonlinear programs needs: sizes, bounds of the constraints, patterns, and functions in C."""
+
+    n_x: int
+    n_g: int
+    jacobian_pattern: Pattern
+    hessian_pattern: Pattern
+
+    @property
+    def low(self) -> Array: ...
+    @property
+    def high(self) -> Array: ...
+    @property
+    def data(self) -> int: ...
+    def function(self, name: str) -> int: ...
 
 
 class NonlinearProgram:

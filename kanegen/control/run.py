@@ -1,28 +1,32 @@
-"""Solutions of a problem of optimal control on one mesh after another."""
+"""Solutions of problems of optimal control on one mesh after another."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.control.code import PointCode
-from kanegen.control.consistency import Consistency, made_consistent
+from kanegen.control.consistency import Consistency, made_consistent, without_repeated_rows
 from kanegen.control.failure import explanation
-from kanegen.control.guess import Guess
+from kanegen.control.guess import Guess, of_trajectory
 from kanegen.control.ipopt import INTERRUPTED, STATUSES, Minimum, Progress, minimize
+from kanegen.control.joined import JoinedProgram, merged, shared_places
+from kanegen.control.joints import Joint, continued, joint_names, joint_program
 from kanegen.control.layout import layout_of
 from kanegen.control.motion import OptimalControlError, OptimalMotion
 from kanegen.control.points import STAGE
 from kanegen.control.program import NonlinearProgram
+from kanegen.control.refinement import refined
 from kanegen.control.speeds import with_speeds
 from kanegen.control.starts import changed
 from kanegen.control.statement import Statement
 from kanegen.control.trajectory import Trajectory
-from kanegen.control.transcription import transcribe
+from kanegen.control.transcription import Integers, transcribe
 from kanegen.control.variables import variables_of
 from kanegen.control.warm import transferred
 from kanegen.solve import Solver
@@ -37,98 +41,169 @@ _WARM: Final = {
     "mu_init": 1e-7,
 }
 _LARGEST_ROW: Final = 1e4
+_MOST_INTERVALS: Final = 2000
 MOST_ITERATIONS: Final = 500
 """Most iterations from random changes of a guess, and on refined meshes, where few should do."""
 
+Motions = tuple[OptimalMotion, ...]
+"""The motions of problems that are solved together, in their order."""
+
+
+class Part(NamedTuple):
+    """One of the problems that are solved together: compiled functions, and the solver of the model for replays."""
+
+    statement: Statement
+    code: PointCode
+    solver: Solver
+
 
 class Run:
-    """Solutions of a problem on one mesh after another."""
+    """Solutions of problems that share parameters, or of a single one, on one mesh after another."""
 
     def __init__(
         self,
-        statement: Statement,
-        code: PointCode,
+        parts: Sequence[Part],
         options: Mapping[str, Any],
         callback: Callable[[Progress], Any] | None,
+        joints: Sequence[Joint] = (),
     ) -> None:
-        self.statement, self.code, self.options, self.callback = statement, code, options, callback
+        self.parts, self.options, self.callback, self.joints = tuple(parts), options, callback, tuple(joints)
         self.iterations, self.seconds = 0, 0.0
-        self.meshes: list[int] = []
+        self.meshes: list[tuple[int, ...]] = []
         self.notes: list[str] = []
-        self.last: tuple[NonlinearProgram, Minimum] | None = None
+        self.last: tuple[Sequence[NonlinearProgram], Sequence[Minimum]] | None = None
 
-    def best(self, mesh: Array, guess: Guess, solver: Solver, starts: int) -> OptimalMotion:
-        """The motion of least cost on the first mesh, from the guess and random changes of it."""
+    def solve(
+        self, meshes: Sequence[Array], guesses: Sequence[Guess], tolerance: float, refinements: int, starts: int
+    ) -> Motions:
+        """The motions on meshes that are refined until their errors are below the tolerance."""
+        motions = self._best(meshes, guesses, starts)
+        for _ in range(refinements):
+            found = [refined(each.trajectory, each.errors, tolerance) if each.success else None for each in motions]
+            if all(mesh is None for mesh in found) or any(
+                mesh is not None and len(mesh) > _MOST_INTERVALS for mesh in found
+            ):
+                break
+            finer = [
+                each.trajectory.layout.mesh if mesh is None else mesh for each, mesh in zip(motions, found, strict=True)
+            ]
+            going = [of_trajectory(p.statement, each.trajectory) for p, each in zip(self.parts, motions, strict=True)]
+            try:
+                motions = self._on(finer, going, warm=True, most=MOST_ITERATIONS)
+            except OptimalControlError:
+                motions = self._noted(motions, f"the solver failed on {_intervals(finer)} intervals")
+                break
+        worst = max(each.error for each in motions) if all(each.success for each in motions) else 0.0
+        if worst > tolerance:
+            intervals = _intervals([each.trajectory.layout.mesh for each in motions])
+            text = f"the error {worst:.2g} is above the tolerance {tolerance:g} on {intervals} intervals"
+            return self._noted(motions, text)
+        return motions
+
+    def _best(self, meshes: Sequence[Array], guesses: Sequence[Guess], starts: int) -> Motions:
+        """The motions of least cost on the first meshes, from the guesses and random changes of them."""
         best, errors = None, []
         for k in range(starts):
             try:
                 if k == 0:
-                    motion = self.first(mesh, guess, solver)
+                    motions = self._first(meshes, guesses)
                 else:
-                    motion = self.on(mesh, changed(self.statement, guess, k), solver, most=MOST_ITERATIONS)
+                    others = [changed(p.statement, each, k) for p, each in zip(self.parts, guesses, strict=True)]
+                    motions = self._on(meshes, others, most=MOST_ITERATIONS)
             except OptimalControlError as error:
                 errors.append(error)
                 continue
-            if best is None or (motion.success and motion.cost < best[0].cost):
-                best = motion, self.last
-            if not motion.success:
+            success = all(each.success for each in motions)
+            if best is None or (success and _cost(motions) < _cost(best[0])):
+                best = motions, self.last, self.meshes[-1] if success else None
+            if not success:
                 break  # stopped by the user
         if best is None:
             raise errors[0]
-        motion, self.last = best
-        self.meshes[:] = [motion.meshes[-1]]
+        motions, self.last, used = best
+        self.meshes[:] = [] if used is None else [used]
         if starts == 1:
-            return motion
-        noted = self.noted(motion, f"{starts - len(errors)} of {starts} starts converged")
-        return replace(noted, iterations=self.iterations, seconds=self.seconds, meshes=tuple(self.meshes))
+            return motions
+        noted = self._noted(motions, f"{starts - len(errors)} of {starts} starts converged")
+        return tuple(
+            replace(each, iterations=self.iterations, seconds=self.seconds, meshes=each.meshes[-1:]) for each in noted
+        )
 
-    def noted(self, motion: OptimalMotion, note: str) -> OptimalMotion:
-        """The motion with a further note, which motions on finer meshes have, too."""
+    def _noted(self, motions: Motions, note: str) -> Motions:
+        """The motions with a further note, which motions on finer meshes have, too."""
         self.notes.append(note)
-        return replace(motion, notes=(*motion.notes, note))
+        return tuple(replace(each, notes=(*each.notes, note)) for each in motions)
 
-    def first(self, mesh: Array, guess: Guess, solver: Solver) -> OptimalMotion:
-        """The motion on the first mesh; if the solver fails there, on one with twice as many intervals."""
+    def _first(self, meshes: Sequence[Array], guesses: Sequence[Guess]) -> Motions:
+        """The motions on the first meshes; if the solver fails there, on those with twice as many intervals."""
         try:
-            return self.on(mesh, guess, solver)
+            return self._on(meshes, guesses)
         except OptimalControlError as error:
-            finer = np.interp(np.arange(2 * len(mesh) - 1) / 2.0, np.arange(len(mesh)), mesh)
+            finer = [np.interp(np.arange(2 * len(mesh) - 1) / 2.0, np.arange(len(mesh)), mesh) for mesh in meshes]
             try:
-                motion = self.on(finer, guess, solver)
+                motions = self._on(finer, guesses)
             except OptimalControlError:
                 raise error from None
-            return self.noted(motion, f"the solver failed on {len(mesh) - 1} intervals")
+            return self._noted(motions, f"the solver failed on {_intervals(meshes)} intervals")
 
-    def on(
-        self, mesh: Array, guess: Guess, solver: Solver, warm: bool = False, most: int | None = None
-    ) -> OptimalMotion:
-        """The motion on a mesh, after at ``most`` this number of iterations. Raises `OptimalControlError`."""
-        layout = layout_of(self.statement, self.code, mesh)
-        variables = variables_of(layout, guess)
-        if guess.speeds_follow:
-            variables = with_speeds(layout, self.code, variables)
-        consistent = made_consistent(layout, self.code, variables)
-        program = scaled_program(self.code, consistent)
-        x, variables = consistent.variables.start / program.scale, consistent.variables
-        bounds = variables.low / program.scale, variables.high / program.scale
+    def _on(
+        self, meshes: Sequence[Array], guesses: Sequence[Guess], warm: bool = False, most: int | None = None
+    ) -> Motions:
+        """The motions on meshes, after at ``most`` this number of iterations. Raises `OptimalControlError`."""
+        starts = [_start(part, mesh, guess) for part, mesh, guess in zip(self.parts, meshes, guesses, strict=True)]
+        starts, places = self._joined(starts)
+        programs = [scaled_program(part.code, each) for part, each in zip(self.parts, starts, strict=True)]
+        own_programs, own_places = self._with_joints(programs, starts, places)
+        whole = programs[0] if len(own_programs) == 1 else JoinedProgram(own_programs, own_places)
+        scaled = [
+            [getattr(each.variables, name) / program.scale for program, each in zip(programs, starts, strict=True)]
+            for name in ("start", "low", "high")
+        ]
+        x, low, high = (merged(places, each) for each in scaled)
         options, multipliers = dict(self.options), None
         if most is not None:
             options["max_iter"] = min(most, options["max_iter"])
         if self.last is not None and warm:
-            options, multipliers = {**_WARM, **options}, transferred(*self.last, program)
-        found = minimize(program, x, bounds, options, self.callback, multipliers)
-        self.last = program, found
+            options, multipliers = {**_WARM, **options}, _multipliers_of(self.last, own_programs, own_places)
+        found = minimize(whole, x, (low, high), options, self.callback, multipliers)
+        every = _separated(found, own_programs, own_places)
+        minima = every[: len(programs)]
+        self.last = own_programs, every
         self.iterations, self.seconds = self.iterations + found.iterations, self.seconds + found.seconds
-        motion = self._motion(program, found, consistent, solver)
+        motions = tuple(map(self._motion, self.parts, programs, minima, starts, range(len(starts))))
         if not found.success and found.status != INTERRUPTED:
-            raise OptimalControlError(explanation(program, found, motion.trajectory), motion)
-        self.meshes.append(len(mesh) - 1)
-        return motion
+            text = explanation(own_programs, every, [each.trajectory for each in motions], joint_names(self.joints))
+            raise OptimalControlError(text, motions[0] if len(motions) == 1 else motions)
+        self.meshes.append(tuple(len(mesh) - 1 for mesh in meshes))
+        return motions
+
+    def _joined(self, starts: Sequence[Consistency]) -> tuple[list[Consistency], tuple[Integers, ...]]:
+        """The start with equal values of what the problems share, and the places of their variables among all."""
+        layouts = [each.layout for each in starts]
+        shared = [continued(joint, *pair) for joint, pair in zip(self.joints, pairwise(layouts), strict=False)]
+        places = shared_places(layouts, shared)
+        found = _together(starts, places)
+        for k, own in enumerate(shared):
+            found[k], found[k + 1] = without_repeated_rows(found[k], found[k + 1], own)
+        return found, places
+
+    def _with_joints(
+        self, programs: Sequence[NonlinearProgram], starts: Sequence[Consistency], places: Sequence[Integers]
+    ) -> tuple[list[NonlinearProgram], list[Integers]]:
+        """The programs, and behind them those of the jumps at joints, with the places of their variables."""
+        found, own, scale = list(programs), list(places), merged(places, [program.scale for program in programs])
+        for k, joint in enumerate(self.joints):
+            if joint.code is not None:
+                layouts = starts[k].layout, starts[k + 1].layout
+                program, among_all = joint_program(joint, joint.code, layouts, (places[k], places[k + 1]), scale)
+                found.append(program)
+                own.append(among_all)
+        return found, own
 
     def _motion(
-        self, program: NonlinearProgram, found: Minimum, consistent: Consistency, solver: Solver
+        self, part: Part, program: NonlinearProgram, found: Minimum, start: Consistency, number: int
     ) -> OptimalMotion:
-        trajectory = trajectory_of(program, found.x)
+        trajectory, solver = trajectory_of(program, found.x), part.solver
         parameters = dict(zip(solver.description.parameters, trajectory.parameters.tolist(), strict=True))
         return OptimalMotion(
             cost=found.cost,
@@ -137,13 +212,87 @@ class Run:
             seconds=self.seconds,
             success=found.success,
             status=STATUSES.get(found.status, f"status {found.status} of IPOPT"),
-            notes=(*consistent.notes, *self.notes),
-            parameters={name: parameters[name] for name in self.statement.parameter_names},
+            notes=(*start.notes, *self.notes),
+            parameters={name: parameters[name] for name in part.statement.parameter_names},
             multipliers=_multipliers(program, found),
-            meshes=(*self.meshes, len(trajectory.mesh) - 1),
+            meshes=(*(each[number] for each in self.meshes), len(trajectory.mesh) - 1),
             trajectory=trajectory,
             solver=solver.with_parameters(parameters) if parameters else solver,
         )
+
+
+def _start(part: Part, mesh: Array, guess: Guess) -> Consistency:
+    """The variables of a problem at a guess that satisfies the constraints of the model."""
+    layout = layout_of(part.statement, part.code, mesh)
+    variables = variables_of(layout, guess)
+    if guess.speeds_follow:
+        variables = with_speeds(layout, part.code, variables)
+    return made_consistent(layout, part.code, variables)
+
+
+def _together(starts: Sequence[Consistency], places: Sequence[Integers]) -> list[Consistency]:
+    """The variables of problems with the same units, bounds and start values where they are shared."""
+    if len(starts) == 1:
+        return list(starts)
+    variables = [each.variables for each in starts]
+    low = merged(places, [each.low for each in variables])
+    high = merged(places, [each.high for each in variables], np.minimum)
+    start = np.clip(merged(places, [each.start for each in variables]), low, high)
+    whole = variables[0]._replace(
+        start=start, low=low, high=high, scale=merged(places, [each.scale for each in variables])
+    )
+    return [
+        replace(each, variables=type(whole)(*(values[own] for values in whole)))
+        for each, own in zip(starts, places, strict=True)
+    ]
+
+
+def _multipliers_of(
+    last: tuple[Sequence[NonlinearProgram], Sequence[Minimum]],
+    programs: Sequence[NonlinearProgram],
+    places: Sequence[Integers],
+) -> tuple[Array, Array, Array]:
+    """Multipliers of the constraints and bounds of all programs from those on the last meshes."""
+    own = [
+        transferred(before, found, new) if STAGE in _kinds(new) else _same(before, found, new)
+        for before, found, new in zip(*last, programs, strict=True)
+    ]
+    rows, lower, upper = zip(*own, strict=True)
+    return np.concatenate(rows), merged(places, lower), merged(places, upper)
+
+
+def _kinds(program: NonlinearProgram) -> list[str]:
+    return [points.functions.name for points in program.transcription.points]
+
+
+def _same(before: NonlinearProgram, found: Minimum, new: NonlinearProgram) -> tuple[Array, Array, Array]:
+    """The multipliers of a joint, which belong to no mesh."""
+    factor = new.scale / before.scale
+    return found.multipliers * before.row_scale / new.row_scale, found.lower * factor, found.upper * factor
+
+
+def _separated(found: Minimum, programs: Sequence[NonlinearProgram], places: Sequence[Integers]) -> tuple[Minimum, ...]:
+    """What the solver found for each problem, with its own cost."""
+    if len(programs) == 1:
+        return (found,)
+    ends = np.cumsum([program.n_g for program in programs])[:-1]
+    rows = np.split(found.multipliers, ends)
+    return tuple(
+        found._replace(
+            x=found.x[own], multipliers=mine, lower=found.lower[own], upper=found.upper[own],
+            cost=program.cost(found.x[own]),
+        )
+        for program, own, mine in zip(programs, places, rows, strict=True)
+    )  # fmt: skip
+
+
+def _cost(motions: Motions) -> float:
+    return sum(each.cost for each in motions)
+
+
+def _intervals(meshes: Sequence[Array]) -> str:
+    """The numbers of intervals of meshes, for messages."""
+    return " and ".join(str(len(mesh) - 1) for mesh in meshes)
 
 
 def scaled_program(code: PointCode, consistent: Consistency) -> NonlinearProgram:

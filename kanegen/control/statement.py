@@ -157,9 +157,9 @@ def state(
     first, last = _ends(model, start, "start", of_components), _ends(model, end, "end", of_components)
     conditions = (*of_path, *first.conditions, *last.conditions)
     momentary_ones = [x for each in (cost.rest, *(c.expression for c in coupled)) for x in inside(each)]
-    _require_known(model, [cost.integrand, *(c.expression for c in conditions), *momentary_ones])
+    require_known(model, [cost.integrand, *(c.expression for c in conditions), *momentary_ones])
     for each in cost.sampled:
-        _require_known(model, [each.expression], each.samples.symbols)
+        require_known(model, [each.expression], each.samples.symbols)
     if cost.rest.has(Duration) and span[0] == span[1] and cost.integrand == 0:
         raise SolveError(f"minimize is a function of kg.Duration, but duration={span[0]:g} is given: give (low, high)")
     found = Statement(
@@ -177,9 +177,12 @@ def require_smooth(model: Any) -> None:
     reason = None
     if model.resolved_contacts:
         names = ", ".join(contact.name for contact in model.resolved_contacts)
-        reason = f"contacts ({names}), and motions in several phases are not available: use smooth forces as loads"
+        reason = (
+            f"contacts ({names}): use smooth forces as loads, or one model for each mode of the contacts, with closed "
+            "contacts as constraints, in kanegen.Phases"
+        )
     elif model.events:
-        reason = "events, and motions in several phases are not available: remove them"
+        reason = "events: remove them, or give the motions between them to kanegen.Phases"
     elif model.control is not None:
         reason = "controls that follow from constraints: remove control=, and give the controls as inputs"
     elif laws := [item.name for item in model.inputs if item.law is not None]:
@@ -297,7 +300,7 @@ def _ends(model: Model, given: Any, what: str, bounds: Array) -> Ends:
     return Ends(own, tuple(conditions))
 
 
-def _require_known(model: Model, expressions: Iterable[Any], data: Iterable[Any] = ()) -> None:
+def require_known(model: Model, expressions: Iterable[Any], data: Iterable[Any] = ()) -> None:
     """Raise `SolveError` for symbols that the model does not have, and that are no ``data``."""
     symbols = (*model.coordinates, *model.speeds, *model.states, *model.parameters)
     known = {*symbols, *(item.symbol for item in model.inputs)}

@@ -95,7 +95,7 @@ def test_wrong_guesses_are_refused(guess: Any, texts: list[str]) -> None:
 
 
 def test_models_whose_motions_are_not_smooth_are_refused() -> None:
-    with raises(kg.SolveError, "contacts", "phases"):
+    with raises(kg.SolveError, "contacts", "kanegen.Phases"):
         kg.OptimalControl(example("bouncing_ball").model(), kg.Duration, (0.1, 1.0))
     with raises(kg.SolveError, "kanegen.Model"):
         kg.OptimalControl("block", kg.Duration, (0.1, 1.0))

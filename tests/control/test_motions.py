@@ -13,7 +13,6 @@ from controlled import F, T, block, m, omega, pendulum, rod, satellite, theta, v
 from messages import raises
 
 import kanegen as kg
-from kanegen.control import problem as problems
 from kanegen.control import run
 
 pytest.importorskip("ipyopt")
@@ -156,7 +155,6 @@ def test_euler_parameters_turn_about_an_axis_with_least_effort() -> None:
 
 def test_a_motion_is_kept_where_a_finer_mesh_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "MOST_ITERATIONS", 0)
-    monkeypatch.setattr(problems, "MOST_ITERATIONS", 0)
     problem = kg.OptimalControl(pendulum(), kg.Integral(T**2), 2.0, **LIFT, intervals=12)
     motion = problem.solve()
     assert motion.success

@@ -1,0 +1,135 @@
+"""Several nonlinear programs as one, in compiled code: they share variables, and their costs are added."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from kanegen.arrays import Array
+from kanegen.backends.cython.batch import lane_library, load_library
+from kanegen.backends.cython.toolchain import CompilerOptions
+from kanegen.codegen.sources import render
+from kanegen.control.layout import Layout, Places
+from kanegen.control.program import NonlinearProgram, Pattern
+from kanegen.control.transcription import Integers
+
+_FUNCTIONS = ("cost", "gradient", "constraints", "jacobian", "hessian")
+_INTS, _REALS = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_double)
+
+
+class _Part(ctypes.Structure):
+    """``kg_part`` of joined.c.jinja."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in (*_FUNCTIONS, "data")),
+        *((name, ctypes.c_int) for name in ("n_x", "n_g", "n_jacobian", "n_hessian")),
+        *((name, _INTS) for name in ("variables", "entries")),
+    )
+
+
+class _Joined(ctypes.Structure):
+    """``kg_joined`` of joined.c.jinja."""
+
+    _fields_ = (("n_parts", ctypes.c_int), ("parts", ctypes.POINTER(_Part)), ("x", _REALS), ("out", _REALS))
+
+
+def shared_places(layouts: Sequence[Layout], going_on: Sequence[tuple[Places, Places]] = ()) -> tuple[Integers, ...]:
+    """The places of the variables of each problem among those of all: unknown parameters of the same name are one.
+
+    ``going_on``: the places of states that are one at the end of a motion and at the start of the next.
+    """
+    known: dict[str, int] = {}
+    found, n = list[Integers](), 0
+    for k, layout in enumerate(layouts):
+        statement, places = layout.statement, np.full(layout.n_x, -1, dtype=np.int64)
+        parameters = dict(zip(statement.parameter_names, layout.parameters[list(statement.parameters)], strict=True))
+        for name, place in parameters.items():
+            places[place] = known.get(name, -1)
+        if k and going_on:
+            before, after = going_on[k - 1]
+            places[after] = found[-1][before]
+        own = np.flatnonzero(places < 0)
+        places[own] = np.arange(n, n + own.size)
+        n += own.size
+        known |= {name: int(places[place]) for name, place in parameters.items()}
+        found.append(places)
+    return tuple(found)
+
+
+def merged(places: Sequence[Integers], values: Sequence[Array], choose: Any = np.maximum) -> Array:
+    """Values of the variables of each problem as values of all variables; ``choose`` decides where they are shared."""
+    n = 1 + max(int(each.max()) for each in places)
+    found = np.full(n, np.nan)
+    for where, own in zip(places, values, strict=True):
+        found[where] = np.where(np.isnan(found[where]), own, choose(found[where], own))
+    return found
+
+
+class JoinedProgram:
+    """Programs whose variables have ``places`` among those of all; rows of constraints follow each other."""
+
+    def __init__(self, parts: Sequence[NonlinearProgram], places: Sequence[Integers]) -> None:
+        self.parts, self.places, self._library = tuple(parts), tuple(places), _library()
+        self.n_x, self.n_g = 1 + max(int(each.max()) for each in places), sum(part.n_g for part in parts)
+        firsts = np.cumsum([0, *(part.n_g for part in parts)])
+        self.rows = tuple(slice(int(a), int(b)) for a, b in pairwise(firsts))
+        self._kept: list[Any] = []
+        self._patterns()
+        self._structure()
+
+    low: Array = property(lambda self: np.concatenate([part.low for part in self.parts]))  # type: ignore[assignment]
+    high: Array = property(lambda self: np.concatenate([part.high for part in self.parts]))  # type: ignore[assignment]
+
+    @property
+    def data(self) -> int:
+        """The address of the structure that the functions take."""
+        return ctypes.addressof(self._data)
+
+    def function(self, name: str) -> int:
+        """The address of a function: cost, gradient, constraints, jacobian, hessian."""
+        return ctypes.cast(getattr(self._library, f"kg_{name}"), ctypes.c_void_p).value or 0
+
+    def _patterns(self) -> None:
+        rows, columns, keys = [], [], []
+        for part, places, own in zip(self.parts, self.places, self.rows, strict=True):
+            rows.append(part.jacobian_pattern.rows + own.start)
+            columns.append(places[part.jacobian_pattern.columns])
+            pairs = places[part.hessian_pattern.rows], places[part.hessian_pattern.columns]
+            keys.append(np.maximum(*pairs) * self.n_x + np.minimum(*pairs))
+        self.jacobian_pattern = Pattern(np.concatenate(rows), np.concatenate(columns))
+        every = np.unique(np.concatenate(keys))
+        self.hessian_pattern = Pattern(*divmod(every, self.n_x))
+        self._entries = [np.searchsorted(every, own) for own in keys]
+
+    def _structure(self) -> None:
+        parts = (_Part * len(self.parts))()
+        for record, part, places, entries in zip(parts, self.parts, self.places, self._entries, strict=True):
+            for name in _FUNCTIONS:
+                setattr(record, name, part.function(name))
+            record.data, record.n_x, record.n_g = part.data, part.n_x, part.n_g
+            record.n_jacobian, record.n_hessian = len(part.jacobian_pattern.rows), len(entries)
+            record.variables, record.entries = self._ints(places), self._ints(entries)
+        most = max(max(part.n_x, len(entries)) for part, entries in zip(self.parts, self._entries, strict=True))
+        self._data = _Joined(len(self.parts), parts, self._reals(most), self._reals(most))
+        self._kept.append(parts)
+
+    def _ints(self, values: Integers) -> Any:
+        array = np.ascontiguousarray(values, dtype=np.intc)
+        self._kept.append(array)
+        return array.ctypes.data_as(_INTS)
+
+    def _reals(self, n: int) -> Any:
+        array = np.zeros(n)
+        self._kept.append(array)
+        return array.ctypes.data_as(_REALS)
+
+
+@cache
+def _library() -> Any:
+    files = {"joined.c": render("control/joined.c.jinja")}
+    return load_library(lane_library(CompilerOptions(), files, "joined problems of optimal control", fused=False))

@@ -1,0 +1,226 @@
+"""Problems that are solved together: trials with shared parameters, and phases that follow each other."""
+
+from __future__ import annotations
+
+import ctypes
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sm
+from controlled import F, T, block, m, pendulum, rod, t, theta, v, x
+from messages import raises
+from scipy.sparse import csr_array
+
+import kanegen as kg
+from kanegen.control.code import point_code
+from kanegen.control.joined import JoinedProgram, merged, shared_places
+from kanegen.control.joints import continued, joint_program, read_joint
+from kanegen.control.layout import layout_of
+from kanegen.control.program import NonlinearProgram
+from kanegen.control.transcription import transcribe
+
+pytest.importorskip("ipyopt")
+SPAN, LIMITS = (0.1, 10.0), {F: (-1, 1)}
+
+
+def there(span: Any = SPAN) -> kg.OptimalControl:
+    return kg.OptimalControl(block(), kg.Duration, span, {x: 0, v: 0}, {x: 1}, LIMITS, intervals=10)
+
+
+def back() -> kg.OptimalControl:
+    return kg.OptimalControl(block(), kg.Duration, SPAN, None, {x: 0, v: 0}, LIMITS, intervals=10)
+
+
+def test_trials_share_a_parameter() -> None:
+    """Under constant forces F, x = F t^2 / (2 m): least squares over all trials have a closed form."""
+    random, times, z, forces = np.random.default_rng(0), np.linspace(0.0, 1.0, 23), sm.Symbol("z"), (1.0, 2.0, 5.0)
+    measured = [f * times**2 / 3.0 + 0.02 * random.normal(size=times.size) for f in forces]
+    problems = [
+        kg.OptimalControl(
+            block(),
+            kg.SampleSum((x - z) ** 2, times, {z: data}),
+            1.0,
+            {x: 0, v: 0},
+            bounds={F: (f, f)},
+            parameters={m: (0.1, 10.0 + f)},
+            intervals=3 + k,
+        )
+        for k, (f, data) in enumerate(zip(forces, measured, strict=True))
+    ]
+    trials = kg.Trials(problems)
+    motions = pickle.loads(pickle.dumps(trials)).solve()
+    k, data = np.concatenate([f * times**2 for f in forces]), np.concatenate(measured)
+    slope = (k @ data) / (k @ k)
+    assert [motion.parameters["m"] for motion in motions] == pytest.approx([0.5 / slope] * 3, rel=1e-7)
+    assert [motion.cost for motion in motions] == pytest.approx(
+        [((d - slope * f * times**2) ** 2).sum() for f, d in zip(forces, measured, strict=True)], rel=1e-6
+    )
+    assert [motion.meshes[0] for motion in motions] == [3, 4, 5]
+    assert repr(trials) == "<Trials: 3 problems; unknown parameters m>"
+
+
+def test_a_block_bounces_off_a_wall_in_least_time() -> None:
+    """It hits the wall with the speed sqrt(2), returns with half of it, and brakes from the speed sqrt(5 / 4) on."""
+    phases = kg.Phases([there(), back()], joints=[{v: -v / 2}])
+    first, second = phases.solve()
+    total = np.sqrt(2.0) + 2.0 * np.sqrt(1.25) - np.sqrt(2.0) / 2.0
+    assert first.duration + second.duration == pytest.approx(total, rel=1e-6)
+    assert second.solution["v"][0] == pytest.approx(-0.5 * first.solution["v"][-1], rel=1e-12)
+    assert second.solution["x"][0] == pytest.approx(1.0, rel=1e-12)
+    assert max(first.error, second.error) < 1e-6
+    assert second.meshes[-1] > first.meshes[-1] == 10  # only the second one has a switch
+
+
+def test_phases_of_one_motion_are_this_motion() -> None:
+    spans, effort = (0.2, 0.5, 0.3), kg.Integral(F**2)
+    starts, ends = ({x: 0, v: 0}, None, None), (None, None, {x: 1, v: 0})
+    problems = [
+        kg.OptimalControl(block(), effort, *each, intervals=4) for each in zip(spans, starts, ends, strict=True)
+    ]
+    motions = kg.Phases(problems).solve()
+    assert sum(motion.cost for motion in motions) == pytest.approx(12.0, rel=1e-9)
+    assert motions[1].inputs["F"](0.1) == pytest.approx(6.0 - 12.0 * 0.3, abs=1e-7)
+
+
+def test_phases_of_a_model_with_constraints_do_not_repeat_them() -> None:
+    """The pendulum in Cartesian coordinates, in two phases and in one; the optimum is the same."""
+    (X, Y), (V, W) = rod().coordinates, rod().speeds
+    low, high = ({X: 0, Y: sign, V: 0, W: 0} for sign in (-1, 1))
+    effort: dict[str, Any] = {"minimize": kg.Integral(T**2), "scheme": "radau"}
+    guesses = [{X: [0, 0.7, 1], Y: [-1, -0.7, 0]}, {X: [1, 0.7, 0], Y: [0, 0.7, 1]}]
+    halves = [
+        kg.OptimalControl(rod(), duration=1.0, start=start, end=end, intervals=20, **effort)
+        for start, end in ((low, None), (None, high))
+    ]
+    motions = kg.Phases(halves).solve(guesses=guesses)
+    whole = kg.OptimalControl(rod(), duration=2.0, start=low, end=high, intervals=40, **effort)
+    way = {X: [0, -0.3, 0, 0.7, 1, 0.7, 0], Y: [-1, -0.9, -1, -0.7, 0, 0.7, 1]}
+    assert sum(motion.cost for motion in motions) == pytest.approx(whole.solve(guess=way).cost, rel=1e-9)
+
+
+def test_derivatives_of_joined_problems_agree_with_differences() -> None:
+    """Two problems that share m, and jumps that depend on m, on the end and on the unknown duration."""
+    common: dict[str, Any] = {"parameters": {m: (0.5, 3.0)}, "intervals": 3}
+    problems = [
+        kg.OptimalControl(block(), kg.Integral(F**2 * m**2) + kg.AtEnd(x * v) * m, SPAN, **common) for _ in range(2)
+    ]
+    statements = [problem.statement for problem in problems]
+    joint = read_joint(*statements, {v: sm.sin(x) * v * m + v**2 * t, x: m * x**2}, "joint")
+    codes = [point_code(each) for each in statements]
+    layouts = [layout_of(s, c, np.linspace(0, 1, 4)) for s, c in zip(statements, codes, strict=True)]
+    places = shared_places(layouts, [continued(joint, *layouts)])
+    random = np.random.default_rng(5)
+    scale = random.uniform(0.5, 2.0, 1 + max(int(each.max()) for each in places))
+    programs = [
+        NonlinearProgram(transcribe(layout, code), code, scale[own], np.ones(transcribe(layout, code).n_g))
+        for layout, code, own in zip(layouts, codes, places, strict=True)
+    ]
+    assert joint.code is not None
+    jump, own = joint_program(joint, joint.code, (layouts[0], layouts[1]), (places[0], places[1]), scale)
+    program = JoinedProgram([*programs, jump], [*places, own])
+    assert program.n_x < sum(each.n_x for each in programs)  # m is shared
+    single = [*programs, jump]
+    at, direction = random.normal(size=program.n_x), random.normal(size=program.n_x)
+    multipliers, h = random.normal(size=program.n_g), 1e-5
+
+    def slope(point: Any) -> Any:
+        found = np.zeros(program.n_x)
+        for each, where, rows in zip(single, program.places, program.rows, strict=True):
+            entries, pattern = each.jacobian(point[where]), each.jacobian_pattern
+            J = csr_array((entries, tuple(pattern)), shape=(each.n_g, each.n_x))
+            np.add.at(found, where, 0.7 * each.gradient(point[where]) + J.T @ multipliers[rows])
+        return found
+
+    call = _Callable(program)
+    gradient = call.gradient(at)
+    J = csr_array((call.jacobian(at), tuple(program.jacobian_pattern)), shape=(program.n_g, program.n_x))
+    assert 0.7 * gradient + J.T @ multipliers == pytest.approx(slope(at), rel=1e-12, abs=1e-12)
+    ahead, behind = at + h * direction, at - h * direction
+    assert gradient @ direction == pytest.approx((call.cost(ahead) - call.cost(behind)) / (2 * h), rel=1e-6)
+    change = (call.constraints(ahead) - call.constraints(behind)) / (2 * h)
+    assert J @ direction == pytest.approx(change, rel=1e-6, abs=1e-6)
+    lower = csr_array((call.hessian(at, 0.7, multipliers), tuple(program.hessian_pattern)), shape=(at.size,) * 2)
+    full = lower.toarray() + np.tril(lower.toarray(), -1).T
+    assert full @ direction == pytest.approx((slope(ahead) - slope(behind)) / (2 * h), rel=1e-5, abs=1e-5)
+    assert merged(places, [scale[each] for each in places]) == pytest.approx(scale)
+
+
+class _Callable:
+    """The compiled functions of a joined program, called from Python."""
+
+    def __init__(self, program: JoinedProgram) -> None:
+        self.program = program
+
+    def cost(self, x: Any) -> float:
+        return float(self._call("cost", x, 1)[0])
+
+    def gradient(self, x: Any) -> Any:
+        return self._call("gradient", x, self.program.n_x)
+
+    def constraints(self, x: Any) -> Any:
+        return self._call("constraints", x, self.program.n_g, self.program.n_g)
+
+    def jacobian(self, x: Any) -> Any:
+        n = len(self.program.jacobian_pattern.rows)
+        return self._call("jacobian", x, n, self.program.n_g, n)
+
+    def hessian(self, x: Any, factor: float, multipliers: Any) -> Any:
+        n = len(self.program.hessian_pattern.rows)
+        return self._call("hessian", x, n, _double(factor), self.program.n_g, _array(multipliers), n)
+
+    def _call(self, name: str, x: Any, size: int, *others: Any) -> Any:
+        given, out = np.ascontiguousarray(x), np.zeros(size)
+        function = ctypes.CFUNCTYPE(ctypes.c_bool)(self.program.function(name))
+        arguments = (self.program.n_x, _array(given), *others, _array(out), ctypes.c_void_p(self.program.data))
+        assert function(*arguments)
+        return out
+
+
+def _array(values: Any) -> Any:
+    return values.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+
+
+def _double(value: float) -> Any:
+    return ctypes.c_double(value)
+
+
+def test_an_unsolvable_phase_is_named() -> None:
+    with raises(kg.OptimalControlError, "violated most", "problem 1: ") as caught:
+        kg.Phases([there((0.1, 1.0)), back()], joints=[{v: -v / 2}]).solve()
+    assert len(caught.value.motion) == 2
+
+
+@pytest.mark.parametrize(
+    ("joints", "texts"),
+    [
+        ([], ["joints", "1, one for each phase but the first"]),
+        ([{"w": 0}], ["w", "joints[0]"]),
+        ([{v: sm.Symbol("k") * v}], ["k", "symbol of the model"]),
+        ([{v: v + F}], ["F", "hermite-simpson"]),
+        ([v], ["joints[0]", "mapping"]),
+    ],
+)
+def test_wrong_joints_are_refused(joints: Any, texts: list[str]) -> None:
+    first = (
+        there() if "F" not in texts else kg.OptimalControl(block(), kg.Duration, SPAN, bounds=LIMITS, scheme="gauss")
+    )
+    with raises(kg.SolveError, *texts):
+        kg.Phases([first, back()], joints)
+
+
+def test_wrong_problems_are_refused() -> None:
+    with raises(kg.SolveError, "problems", "kanegen.OptimalControl"):
+        kg.Trials([block()])  # type: ignore[list-item]
+    loose, tight = (
+        kg.OptimalControl(block(), kg.Integral(F**2), 1.0, {x: 0}, parameters={m: span}) for span in ((1, 2), (3, 4))
+    )
+    with raises(kg.SolveError, "parameter m", "contradict"):
+        kg.Trials([loose, tight])
+    with raises(kg.SolveError, "guesses", "one for each problem"):
+        kg.Trials([loose]).solve(guesses=[None, None])
+    other = kg.OptimalControl(pendulum(), kg.Integral(T**2), 1.0, {theta: 0})
+    assert len(kg.Trials([loose, other]).problems) == 2
+    with raises(kg.SolveError, "joints[0]", "x = 1", "x = 2", "contradict"):
+        kg.Phases([there(), kg.OptimalControl(block(), kg.Duration, SPAN, {x: 2}, None, LIMITS)])
