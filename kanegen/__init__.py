@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kanegen import results as results
     from kanegen import shapes as shapes
     from kanegen.backends.cython.toolchain import CompilerOptions as CompilerOptions
+    from kanegen.control.joints import PlasticImpact as PlasticImpact
     from kanegen.control.motion import OptimalControlError as OptimalControlError
     from kanegen.control.motion import OptimalMotion as OptimalMotion
     from kanegen.control.problem import OptimalControl as OptimalControl
@@ -87,6 +88,7 @@ _MODULES: Final = ("interop", "plot", "results", "shapes")
 
 _NAMES: Final = {
     "kanegen.backends.cython.toolchain": ("CompilerOptions",),
+    "kanegen.control.joints": ("PlasticImpact",),
     "kanegen.control.motion": (
         "OptimalControlError",
         "OptimalMotion",

@@ -70,6 +70,9 @@ def without_repeated_rows(
     used = np.zeros(len(rows[0]), dtype=bool) if before.kept is None else before.kept[-1]
     stacked = np.vstack([np.pad(rows[0] * used[:, None], ((0, 0), (0, ends[1].size))), moved])
     own, other = np.split(independent_rows(stacked), [len(rows[0])])
+    if after is before:  # a periodic motion
+        found = _with_kept(_with_kept(before, -1, own), 0, other)
+        return found, found
     return _with_kept(before, -1, own), _with_kept(after, 0, other)
 
 

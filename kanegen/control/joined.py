@@ -29,6 +29,7 @@ class _Part(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in (*_FUNCTIONS, "data")),
         *((name, ctypes.c_int) for name in ("n_x", "n_g", "n_jacobian", "n_hessian")),
         *((name, _INTS) for name in ("variables", "entries")),
+        ("factors", _REALS),
     )
 
 
@@ -38,27 +39,29 @@ class _Joined(ctypes.Structure):
     _fields_ = (("n_parts", ctypes.c_int), ("parts", ctypes.POINTER(_Part)), ("x", _REALS), ("out", _REALS))
 
 
-def shared_places(layouts: Sequence[Layout], going_on: Sequence[tuple[Places, Places]] = ()) -> tuple[Integers, ...]:
+def shared_places(
+    layouts: Sequence[Layout], going_on: Sequence[tuple[int, int, tuple[Places, Places]]] = ()
+) -> tuple[Integers, ...]:
     """The places of the variables of each problem among those of all: unknown parameters of the same name are one.
 
-    ``going_on``: the places of states that are one at the end of a motion and at the start of the next.
+    ``going_on``: numbers of two problems, with the places of states at the end of the first and at the start of the
+    second that are one.
     """
+    ends = np.cumsum([0, *(layout.n_x for layout in layouts)])
+    root = np.arange(ends[-1])
     known: dict[str, int] = {}
-    found, n = list[Integers](), 0
-    for k, layout in enumerate(layouts):
-        statement, places = layout.statement, np.full(layout.n_x, -1, dtype=np.int64)
-        parameters = dict(zip(statement.parameter_names, layout.parameters[list(statement.parameters)], strict=True))
-        for name, place in parameters.items():
-            places[place] = known.get(name, -1)
-        if k and going_on:
-            before, after = going_on[k - 1]
-            places[after] = found[-1][before]
-        own = np.flatnonzero(places < 0)
-        places[own] = np.arange(n, n + own.size)
-        n += own.size
-        known |= {name: int(places[place]) for name, place in parameters.items()}
-        found.append(places)
-    return tuple(found)
+    for layout, first in zip(layouts, ends[:-1].tolist(), strict=True):
+        statement = layout.statement
+        for name, place in zip(
+            statement.parameter_names, layout.parameters[list(statement.parameters)].tolist(), strict=True
+        ):
+            root[first + place] = known.setdefault(name, first + place)
+    for before, after, (last, start) in going_on:
+        one, other = root[ends[before] + last], root[ends[after] + start]
+        for kept, dropped in zip(np.minimum(one, other).tolist(), np.maximum(one, other).tolist(), strict=True):
+            root[root == dropped] = kept
+    numbers = np.cumsum(root == np.arange(root.size)) - 1
+    return tuple(np.split(numbers[root], ends[1:-1]))
 
 
 def merged(places: Sequence[Integers], values: Sequence[Array], choose: Any = np.maximum) -> Array:
@@ -114,8 +117,10 @@ class JoinedProgram:
             record.data, record.n_x, record.n_g = part.data, part.n_x, part.n_g
             record.n_jacobian, record.n_hessian = len(part.jacobian_pattern.rows), len(entries)
             record.variables, record.entries = self._ints(places), self._ints(entries)
+            rows, columns = part.hessian_pattern
+            record.factors = self._reals(np.where((rows != columns) & (places[rows] == places[columns]), 2.0, 1.0))
         most = max(max(part.n_x, len(entries)) for part, entries in zip(self.parts, self._entries, strict=True))
-        self._data = _Joined(len(self.parts), parts, self._reals(most), self._reals(most))
+        self._data = _Joined(len(self.parts), parts, self._reals(np.zeros(most)), self._reals(np.zeros(most)))
         self._kept.append(parts)
 
     def _ints(self, values: Integers) -> Any:
@@ -123,8 +128,8 @@ class JoinedProgram:
         self._kept.append(array)
         return array.ctypes.data_as(_INTS)
 
-    def _reals(self, n: int) -> Any:
-        array = np.zeros(n)
+    def _reals(self, values: Array) -> Any:
+        array = np.ascontiguousarray(values, dtype=np.float64)
         self._kept.append(array)
         return array.ctypes.data_as(_REALS)
 

@@ -1,4 +1,4 @@
-"""Joints of motions that follow each other: states that go on, and states that jump."""
+"""Joints of motions that follow each other: states that go on, states that jump, and impacts."""
 
 from __future__ import annotations
 
@@ -19,38 +19,96 @@ from kanegen.control.statement import Condition, Statement, require_known
 from kanegen.control.terms import momentary
 from kanegen.control.transcription import Integers, Points, Transcription
 from kanegen.errors import SolveError, brief
+from kanegen.model.expressions import symbol_name
 from kanegen.solve.values import known_name
+
+
+@dataclass(frozen=True)
+class PlasticImpact:
+    """A joint of `kanegen.Phases` at which the constraints of the later phase act at once, by impulses.
+
+    The speeds after it satisfy all constraints of the later phase, and ``M (u+ - u-) = J^T Lambda`` with its mass
+    matrix M, the Jacobian matrix J of its constraints, and impulses Lambda (Brogliato 2016, section 4.2.5; perfectly
+    plastic). Coordinates do not jump.
+
+    Parameters
+    ----------
+    before
+        What the later phase would begin with without the impulses, as in ``joints=`` of `kanegen.Phases`: expressions
+        of the values at the end of the earlier phase. What is not named goes on. Here legs change their roles, for
+        example: ``{q1: q2, q2: q1, u1: u2, u2: u1}``.
+    """
+
+    before: Mapping[Any, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """What a motion begins with, from the motion before it, both by names of components of the state.
+    """What the motion number ``after`` begins with, from the motion number ``before``, by names of components.
 
     ``continuous``: components that both have, and that go on; ``jumps``: expressions of the values at the end of the
-    motion before. ``code``: their compiled functions, None without jumps.
+    earlier motion, with their compiled functions ``code``, None without jumps. ``impact``: the compiled balance of
+    impulses, for which speeds that go on or jump are those before the impact, or None.
     """
 
+    before: int
+    after: int
     continuous: tuple[str, ...]
     jumps: Mapping[str, Any]
     code: PointCode | None
+    impact: PointCode | None
+
+    @property
+    def title(self) -> str:
+        """The joint in messages."""
+        return f"joint of the phases {self.before + 1} and {self.after + 1}"
 
 
-def read_joint(before: Statement, after: Statement, given: Any, what: str) -> Joint:
-    """The joint of two problems; ``given``: expressions of jumps, or None for what is free. Raises `SolveError`."""
-    if given is not None and not isinstance(given, Mapping):
-        raise SolveError(f"{what} is {brief(given)}; expected a mapping from names or symbols to expressions, or None")
+def read_joint(statements: Sequence[Statement], numbers: tuple[int, int], given: Any, what: str) -> Joint:
+    """The joint of two of the problems; ``given``: a mapping to expressions, or to None for what is free, or an impact.
+
+    Raises `SolveError`.
+    """
+    before, after = (statements[k] for k in numbers)
+    mapping = given.before if isinstance(given, PlasticImpact) else given
+    if mapping is not None and not isinstance(mapping, Mapping):
+        raise SolveError(
+            f"{what} is {brief(mapping)}; expected a mapping from names or symbols to expressions, a "
+            "kanegen.PlasticImpact, or None"
+        )
     named: dict[str, Any] = {}
-    for key, value in (given or {}).items():
+    for key, value in (mapping or {}).items():
         name = known_name(key, after.components, f"coordinate, speed or state of the later motion for {what}")
         named[name] = None if value is None else momentary(value, f"{name} in {what}")
     continuous = tuple(name for name in after.components if name in before.components and name not in named)
-    _require_bounds(before, after, continuous, what)
     jumps = {name: value for name, value in named.items() if value is not None}
     require_known(before.model, jumps.values())
     for value in jumps.values():
         require_states(before, "at the end of the earlier motion", value)
     code = compiled_points(before, lambda maker: (maker.joint(list(jumps.values())),)) if jumps else None
-    return Joint(continuous, jumps, code)
+    impact = None
+    if isinstance(given, PlasticImpact):
+        _require_speeds(after, {*continuous, *jumps}, what)
+        impact = compiled_points(after, lambda maker: (maker.impact(),))
+    joint = Joint(*numbers, continuous, jumps, code, impact)
+    _require_bounds(before, after, _going_on(joint, after), what)
+    return joint
+
+
+def _require_speeds(after: Statement, known: set[str], what: str) -> None:
+    """Raise `SolveError` for speeds whose values before an impact are not known."""
+    missing = [name for name in map(symbol_name, after.model.speeds) if name not in known]
+    if missing:
+        raise SolveError(
+            f"{what}: the speeds {', '.join(missing)} before the impact are not known, because the earlier phase has "
+            "none of these names, or they are None: give expressions in kanegen.PlasticImpact({...})"
+        )
+
+
+def _going_on(joint: Joint, after: Statement) -> tuple[str, ...]:
+    """The components that have the same value on both sides."""
+    speeds = set(map(symbol_name, after.model.speeds)) if joint.impact is not None else set()
+    return tuple(name for name in joint.continuous if name not in speeds)
 
 
 def _require_bounds(before: Statement, after: Statement, names: Sequence[str], what: str) -> None:
@@ -68,59 +126,106 @@ def _require_bounds(before: Statement, after: Statement, names: Sequence[str], w
             )
 
 
-def continued(joint: Joint, before: Layout, after: Layout) -> tuple[Places, Places]:
-    """The places of the states that go on, at the end of the first motion and at the start of the second."""
-    names = [list(layout.statement.components) for layout in (before, after)]
-    first, second = ([own.index(name) for name in joint.continuous] for own in names)
+def continued(joint: Joint, layouts: Sequence[Layout]) -> tuple[Places, Places]:
+    """The places of the states that go on, at the end of the earlier motion and at the start of the later one."""
+    before, after = layouts[joint.before], layouts[joint.after]
+    going_on = _going_on(joint, after.statement)
+    first, second = ([list(layout.statement.components).index(name) for name in going_on] for layout in (before, after))
     return before.mesh_y[-1, first], after.mesh_y[0, second]
+
+
+class JointPrograms:
+    """The conditions of joints as nonlinear programs without costs, in order, and the ``places`` of their variables.
+
+    Speeds before an impact that follow from jumps, and impulses, are further unknowns behind all others: ``n_x`` is the
+    number of all, ``names`` are those of the conditions.
+    """
+
+    def __init__(
+        self, joints: Sequence[Joint], layouts: Sequence[Layout], places: Sequence[Integers], scale: Array
+    ) -> None:
+        self.programs: list[NonlinearProgram] = []
+        self.places: list[Integers] = []
+        self.names: list[list[str]] = []
+        self._layouts, self._all, self.scale = layouts, places, scale
+        for joint in joints:
+            self._add(joint)
+
+    @property
+    def n_x(self) -> int:
+        """The number of all variables."""
+        return self.scale.size
+
+    def _add(self, joint: Joint) -> None:
+        before, after = self._layouts[joint.before], self._layouts[joint.after]
+        components = list(after.statement.components)
+        targets = dict(zip(components, self._all[joint.after][after.mesh_y[0]].tolist(), strict=True))
+        if joint.impact is not None:
+            targets |= self._speeds_before(joint, before, targets)
+        if joint.code is not None:
+            jumped = np.array([targets[name] for name in joint.jumps])
+            self._program(joint.code, joint.before, -1, jumped, 1.0 / self.scale[jumped])
+            self.names.append([f"{joint.title}: {name} = {_shown(value)}" for name, value in joint.jumps.items()])
+        if joint.impact is not None:
+            speeds = [symbol_name(u) for u in after.statement.model.speeds]
+            impulses = self._new(np.ones(joint.impact.n_constraints))
+            unknown = np.concatenate([[targets[name] for name in speeds], impulses]).astype(np.int64)
+            self._program(joint.impact, joint.after, 0, unknown, np.ones(len(speeds)))
+            self.names.append([f"{joint.title}: impulse of {name}" for name in speeds])
+
+    def _speeds_before(self, joint: Joint, before: Layout, targets: Mapping[str, int]) -> dict[str, int]:
+        """The places of the speeds before an impact: those at the end of the earlier motion, or new ones."""
+        known = dict(zip(before.statement.components, self._all[joint.before][before.mesh_y[-1]].tolist(), strict=True))
+        speeds = map(symbol_name, self._layouts[joint.after].statement.model.speeds)
+        return {
+            name: known[name] if name in joint.continuous else int(self._new(self.scale[[targets[name]]])[0])
+            for name in speeds
+        }
+
+    def _new(self, scale: Array) -> Integers:
+        """The places of new variables with these units."""
+        self.scale = np.concatenate([self.scale, scale])
+        return np.arange(self.n_x - scale.size, self.n_x)
+
+    def _program(self, code: PointCode, motion: int, end: int, further: Integers, row_scale: Array) -> None:
+        """Add the values of a joint at the start or the ``end`` of a motion, which depend on ``further`` variables.
+
+        The variables are the state, the unknown duration and parameters of the motion, and the further ones.
+        """
+        layout, statement = self._layouts[motion], self._layouts[motion].statement
+        unknown, timed = list(statement.parameters), [layout.duration] if statement.is_timed else []
+        own = np.concatenate([layout.mesh_y[end], timed, layout.parameters[unknown]]).astype(np.int64)
+        places = np.concatenate([self._all[motion][own], further])
+        n_y, n_x, n_p = len(statement.components), places.size, statement.values.size
+        known = np.concatenate([statement.values, statement.held, [statement.duration[0]]])
+        parameters = n_x + np.arange(n_p)
+        parameters[unknown] = n_y + len(timed) + np.arange(len(unknown))
+        r = n_x + n_p + np.arange(statement.held.size)
+        r[list(statement.rated)] = np.arange(statement.n_state, n_y)
+        duration = n_y if timed else n_x + known.size - 1
+        arguments = np.concatenate([np.arange(statement.n_state), r, own.size + np.arange(further.size), [duration]])
+        points = Points(code.kinds[0], arguments.astype(np.int32)[None], 0)
+        transcription = _transcription(_JointLayout(n_x, known, parameters.astype(np.int32)), points)
+        self.programs.append(NonlinearProgram(transcription, code, self.scale[places], row_scale))
+        self.places.append(places)
 
 
 @dataclass(frozen=True, eq=False)
 class _JointLayout:
-    """Variables of a joint: the end of the first motion, jumps, and what of duration and parameters is unknown."""
+    """The variables of a joint, followed by known numbers, and the places of the parameters among them."""
 
     n_x: int
     known: Array
     parameters: Places
 
 
-def joint_program(
-    joint: Joint, code: PointCode, layouts: tuple[Layout, Layout], places: tuple[Integers, Integers], scale: Array
-) -> tuple[NonlinearProgram, Integers]:
-    """The conditions of the jumps as a nonlinear program without a cost, and the places of its variables.
-
-    ``places``: those of the variables of both motions among all. ``scale``: the units of all variables.
-    """
-    before, after = layouts
-    statement, names = before.statement, list(after.statement.components)
-    jumped = after.mesh_y[0, [names.index(name) for name in joint.jumps]]
-    parameters = list(statement.parameters)
-    single = [*before.parameters[parameters], *([before.duration] if statement.is_timed else [])]
-    own = np.concatenate([before.mesh_y[-1], single]).astype(np.int64)
-    among_all = np.concatenate([places[0][own], places[1][jumped]])
-    known = np.concatenate([statement.values, statement.held, [statement.duration[0]]])
-    n_x, n_y, n_p, n_r = among_all.size, before.mesh_y.shape[1], statement.values.size, statement.held.size
-    of_parameters = n_x + np.arange(n_p)
-    of_parameters[parameters] = n_y + np.arange(len(parameters))
-    duration = n_y + len(parameters) if statement.is_timed else n_x + known.size - 1
-    r = n_x + n_p + np.arange(n_r)
-    r[list(statement.rated)] = np.arange(statement.n_state, n_y)
-    arguments = np.concatenate([np.arange(statement.n_state), r, own.size + np.arange(len(joint.jumps)), [duration]])
-    layout: Any = _JointLayout(n_x, known, of_parameters.astype(np.int32))
-    points = Points(code.kinds[0], arguments.astype(np.int32)[None], 0)
+def _transcription(layout: Any, points: Points) -> Transcription:
+    """The conditions that all values of a point are zero."""
     values, none = points.values("rows").ravel(), np.empty(0, np.int64)
     rows, zero = np.arange(values.size), np.zeros(values.size)
     curved = rows, values, np.ones(values.size)
-    labels = {JOINT: range(values.size)}
-    transcription = Transcription(layout, (points,), (none, none, np.empty(0)), curved, labels, zero, zero)
-    own_scale = scale[among_all]
-    return NonlinearProgram(transcription, code, own_scale, 1.0 / own_scale[own.size :]), among_all
+    return Transcription(layout, (points,), (none, none, np.empty(0)), curved, {JOINT: range(values.size)}, zero, zero)
 
 
-def joint_names(joints: Sequence[Joint]) -> list[list[str]]:
-    """What the conditions of each joint with jumps are, for messages."""
-    return [
-        [f"joint {k + 1}: {name} = {str(value).replace('(t)', '')}" for name, value in joint.jumps.items()]
-        for k, joint in enumerate(joints)
-        if joint.code is not None
-    ]
+def _shown(value: Any) -> str:
+    return str(value).replace("(t)", "")

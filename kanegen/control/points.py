@@ -183,6 +183,19 @@ class PointMaker:
         variables = (*self.y, *numbers, *timed, *self.parameters)
         return self._add(JOINT, {"rows": rows}, {self.system.t: T}, variables, len(values) + 1)
 
+    def impact(self) -> PointFunctions:
+        """``M (u - u_before) - J^T Lambda``. Arguments behind the state: u_before, Lambda, the duration."""
+        f, system = self.f, self.system
+        before, impulses = self.extra(0, f.n_u), self.extra(f.n_u, f.n_c)
+        jumps = [self.graph.sum([u, -x]) for u, x in zip(system.u, before, strict=True)]
+        multipliers = (self.graph.input(MULTIPLIERS, k) for k in range(f.n_c))
+        directions = dict(zip((*system.udot, *multipliers), (*jumps, *impulses), strict=True))
+        along = Tangent(self.graph, directions)  # of equations that are linear in u' and the multipliers
+        rows = [along(x) for x in f.sensitivities.unbalance[: f.n_u]]
+        variables = (*self.y, *before, *impulses, *self.parameters)
+        held = dict.fromkeys(system.udot, self.graph.zero) | {system.t: self.graph.zero}
+        return self._add(JOINT, {"rows": rows}, held, variables, f.n_u + f.n_c + 1)
+
     def _sample(self, name: str, sampled: SampledCost) -> PointFunctions:
         symbols = sampled.samples.symbols
         (time,), data = self.extra(0, 1), self.extra(1, len(symbols))

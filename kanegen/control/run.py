@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from kanegen.control.failure import explanation
 from kanegen.control.guess import Guess, of_trajectory
 from kanegen.control.ipopt import INTERRUPTED, STATUSES, Minimum, Progress, minimize
 from kanegen.control.joined import JoinedProgram, merged, shared_places
-from kanegen.control.joints import Joint, continued, joint_names, joint_program
+from kanegen.control.joints import Joint, JointPrograms, continued
 from kanegen.control.layout import layout_of
 from kanegen.control.motion import OptimalControlError, OptimalMotion
 from kanegen.control.points import STAGE
@@ -72,6 +71,11 @@ class Run:
         self.meshes: list[tuple[int, ...]] = []
         self.notes: list[str] = []
         self.last: tuple[Sequence[NonlinearProgram], Sequence[Minimum]] | None = None
+
+    @property
+    def _is_single(self) -> bool:
+        """Whether there is one problem that shares nothing, not even its end with its start."""
+        return len(self.parts) == 1 and not self.joints
 
     def solve(
         self, meshes: Sequence[Array], guesses: Sequence[Guess], tolerance: float, refinements: int, starts: int
@@ -153,26 +157,31 @@ class Run:
         starts = [_start(part, mesh, guess) for part, mesh, guess in zip(self.parts, meshes, guesses, strict=True)]
         starts, places = self._joined(starts)
         programs = [scaled_program(part.code, each) for part, each in zip(self.parts, starts, strict=True)]
-        own_programs, own_places = self._with_joints(programs, starts, places)
-        whole = programs[0] if len(own_programs) == 1 else JoinedProgram(own_programs, own_places)
-        scaled = [
-            [getattr(each.variables, name) / program.scale for program, each in zip(programs, starts, strict=True)]
-            for name in ("start", "low", "high")
-        ]
-        x, low, high = (merged(places, each) for each in scaled)
+        scale = merged(places, [program.scale for program in programs])
+        joints = JointPrograms(self.joints, [each.layout for each in starts], places, scale)
+        own_programs, own_places = [*programs, *joints.programs], [*places, *joints.places]
+        whole = programs[0] if self._is_single else JoinedProgram(own_programs, own_places)
+        x, low, high = (
+            np.pad(
+                merged(places, [getattr(each.variables, name) for each in starts]) / scale,
+                (0, joints.n_x - scale.size),
+                constant_values=value,
+            )
+            for name, value in (("start", 0.0), ("low", -np.inf), ("high", np.inf))
+        )
         options, multipliers = dict(self.options), None
         if most is not None:
             options["max_iter"] = min(most, options["max_iter"])
         if self.last is not None and warm:
             options, multipliers = {**_WARM, **options}, _multipliers_of(self.last, own_programs, own_places)
         found = minimize(whole, x, (low, high), options, self.callback, multipliers)
-        every = _separated(found, own_programs, own_places)
+        every = (found,) if self._is_single else _separated(found, own_programs, own_places)
         minima = every[: len(programs)]
         self.last = own_programs, every
         self.iterations, self.seconds = self.iterations + found.iterations, self.seconds + found.seconds
         motions = tuple(map(self._motion, self.parts, programs, minima, starts, range(len(starts))))
         if not found.success and found.status != INTERRUPTED:
-            text = explanation(own_programs, every, [each.trajectory for each in motions], joint_names(self.joints))
+            text = explanation(own_programs, every, [each.trajectory for each in motions], joints.names)
             raise OptimalControlError(text, motions[0] if len(motions) == 1 else motions)
         self.meshes.append(tuple(len(mesh) - 1 for mesh in meshes))
         return motions
@@ -180,25 +189,12 @@ class Run:
     def _joined(self, starts: Sequence[Consistency]) -> tuple[list[Consistency], tuple[Integers, ...]]:
         """The start with equal values of what the problems share, and the places of their variables among all."""
         layouts = [each.layout for each in starts]
-        shared = [continued(joint, *pair) for joint, pair in zip(self.joints, pairwise(layouts), strict=False)]
+        shared = [(joint.before, joint.after, continued(joint, layouts)) for joint in self.joints]
         places = shared_places(layouts, shared)
-        found = _together(starts, places)
-        for k, own in enumerate(shared):
-            found[k], found[k + 1] = without_repeated_rows(found[k], found[k + 1], own)
+        found = list(starts) if self._is_single else _together(starts, places)
+        for before, after, own in shared:
+            found[before], found[after] = without_repeated_rows(found[before], found[after], own)
         return found, places
-
-    def _with_joints(
-        self, programs: Sequence[NonlinearProgram], starts: Sequence[Consistency], places: Sequence[Integers]
-    ) -> tuple[list[NonlinearProgram], list[Integers]]:
-        """The programs, and behind them those of the jumps at joints, with the places of their variables."""
-        found, own, scale = list(programs), list(places), merged(places, [program.scale for program in programs])
-        for k, joint in enumerate(self.joints):
-            if joint.code is not None:
-                layouts = starts[k].layout, starts[k + 1].layout
-                program, among_all = joint_program(joint, joint.code, layouts, (places[k], places[k + 1]), scale)
-                found.append(program)
-                own.append(among_all)
-        return found, own
 
     def _motion(
         self, part: Part, program: NonlinearProgram, found: Minimum, start: Consistency, number: int
@@ -232,8 +228,6 @@ def _start(part: Part, mesh: Array, guess: Guess) -> Consistency:
 
 def _together(starts: Sequence[Consistency], places: Sequence[Integers]) -> list[Consistency]:
     """The variables of problems with the same units, bounds and start values where they are shared."""
-    if len(starts) == 1:
-        return list(starts)
     variables = [each.variables for each in starts]
     low = merged(places, [each.low for each in variables])
     high = merged(places, [each.high for each in variables], np.minimum)
@@ -273,8 +267,6 @@ def _same(before: NonlinearProgram, found: Minimum, new: NonlinearProgram) -> tu
 
 def _separated(found: Minimum, programs: Sequence[NonlinearProgram], places: Sequence[Integers]) -> tuple[Minimum, ...]:
     """What the solver found for each problem, with its own cost."""
-    if len(programs) == 1:
-        return (found,)
     ends = np.cumsum([program.n_g for program in programs])[:-1]
     rows = np.split(found.multipliers, ends)
     return tuple(

@@ -116,7 +116,10 @@ class Phases(Together):
     joints
         For each phase but the first, what it begins with: a mapping from coordinates, speeds and states of this phase
         to expressions of the symbols of the phase before, at its end, or to None for what is free. What is not named
-        goes on, if both phases have a component of this name. None: everything goes on in all phases.
+        goes on, if both phases have a component of this name. Or a :class:`kanegen.PlasticImpact`. None: everything
+        goes on in all phases.
+    closing
+        The same for the first phase, which follows the last one: the motion is periodic. None: it is not.
 
     Raises
     ------
@@ -144,7 +147,9 @@ class Phases(Together):
     True
     """
 
-    def __init__(self, problems: Sequence[OptimalControl], joints: Sequence[Any] | None = None) -> None:
+    def __init__(
+        self, problems: Sequence[OptimalControl], joints: Sequence[Any] | None = None, closing: Any = None
+    ) -> None:
         super().__init__(problems)
         n = len(self.problems) - 1
         given = [None] * n if joints is None else joints
@@ -153,10 +158,10 @@ class Phases(Together):
                 f"joints is {brief(joints)}; expected a sequence with {n}, one for each phase but the first"
             )
         statements = [each.statement for each in self.problems]
-        self._joints = tuple(
-            read_joint(before, after, own, f"joints[{k}]")
-            for k, (before, after, own) in enumerate(zip(statements, statements[1:], given, strict=False))
-        )
+        found = [read_joint(statements, (k, k + 1), own, f"joints[{k}]") for k, own in enumerate(given)]
+        if closing is not None:
+            found.append(read_joint(statements, (n, 0), closing, "closing"))
+        self._joints = tuple(found)
 
 
 def _require_bounds(problems: Sequence[OptimalControl]) -> None:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sm
-from controlled import F, T, block, m, pendulum, rod, t, theta, v, x
+from controlled import F, T, block, falling, m, pendulum, rod, t, theta, v, x
 from messages import raises
 from scipy.sparse import csr_array
 
 import kanegen as kg
 from kanegen.control.code import point_code
 from kanegen.control.joined import JoinedProgram, merged, shared_places
-from kanegen.control.joints import continued, joint_program, read_joint
+from kanegen.control.joints import JointPrograms, continued, read_joint
 from kanegen.control.layout import layout_of
 from kanegen.control.program import NonlinearProgram
 from kanegen.control.transcription import transcribe
@@ -100,6 +100,43 @@ def test_phases_of_a_model_with_constraints_do_not_repeat_them() -> None:
     assert sum(motion.cost for motion in motions) == pytest.approx(whole.solve(guess=way).cost, rel=1e-9)
 
 
+def test_a_rope_becomes_taut() -> None:
+    """A free fall to the circle x^2 + y^2 = 1, whose speed loses its radial part, then a pendulum: closed forms."""
+    (X, Y), (V, W) = rod().coordinates, rod().speeds
+    fall = kg.OptimalControl(falling(), kg.Duration, (0.1, 2.0), {X: 0.6, Y: 0, V: 0, W: 0}, intervals=4)
+    swing = kg.OptimalControl(rod(), kg.Integral(T**2), 0.3, bounds={T: (0, 0)}, intervals=30)
+    guesses = [{Y: [0, -0.8]}, {X: [0.6, 0.2], Y: [-0.8, -1.0]}]
+    first, second = kg.Phases([fall, swing], joints=[kg.PlasticImpact()]).solve(guesses=guesses)
+    assert first.duration == pytest.approx(np.sqrt(1.6 / 9.81), rel=1e-9)
+    assert first.solution.q[-1] == pytest.approx([0.6, -0.8], abs=1e-9)
+    radius, before = np.array([0.6, -0.8]), np.array([0.0, -np.sqrt(1.6 * 9.81)])
+    assert second.solution.u[0] == pytest.approx(before - (before @ radius) * radius, abs=1e-8)
+    assert second.replay_error < 1e-6
+
+
+def test_a_periodic_motion_closes_by_jumps_and_with_itself() -> None:
+    """A block that is stopped and turned around: v+ = -v / 2 at both ends of its way, in least effort for the speed.
+
+    In a motion that closes with itself, states at the end and at the start are one variable where they go on.
+    """
+    problem = kg.OptimalControl(
+        block(), kg.Integral(F**2) + kg.AtStart(x) * kg.AtEnd(x), 1.0, {x: 0}, {v: (2, None)}, intervals=4
+    )
+    (motion,) = kg.Phases([problem], closing={x: x - 1, v: -v / 2}).solve()
+    assert motion.solution["v"][[0, -1]] == pytest.approx([-1.0, 2.0], abs=1e-8)
+    assert motion.solution["x"][-1] == pytest.approx(1.0, abs=1e-9)
+    # v = -1 + a t + b t^2 with the integral 1 and the end 2: a = 0, b = 3
+    assert motion.cost == pytest.approx(12.0, rel=1e-7)
+    cost = kg.Integral((F - x) ** 2) + kg.AtStart(v) * kg.AtEnd(v) - kg.AtEnd(v)
+    (orbit,) = kg.Phases([kg.OptimalControl(block(), cost, 1.0)], closing={}).solve()
+    assert orbit.solution.q[-1] == pytest.approx(orbit.solution.q[0], abs=1e-12)
+    periodic = [(kg.AtEnd(each) - kg.AtStart(each), 0, 0) for each in (x, v)]
+    assert orbit.cost == pytest.approx(
+        kg.OptimalControl(block(), cost, 1.0, subject_to=periodic).solve().cost, rel=1e-9
+    )
+    assert orbit.iterations < 5  # the cost is quadratic, and its Hessian exact
+
+
 def test_derivatives_of_joined_problems_agree_with_differences() -> None:
     """Two problems that share m, and jumps that depend on m, on the end and on the unknown duration."""
     common: dict[str, Any] = {"parameters": {m: (0.5, 3.0)}, "intervals": 3}
@@ -107,21 +144,20 @@ def test_derivatives_of_joined_problems_agree_with_differences() -> None:
         kg.OptimalControl(block(), kg.Integral(F**2 * m**2) + kg.AtEnd(x * v) * m, SPAN, **common) for _ in range(2)
     ]
     statements = [problem.statement for problem in problems]
-    joint = read_joint(*statements, {v: sm.sin(x) * v * m + v**2 * t, x: m * x**2}, "joint")
+    joint = read_joint(statements, (0, 1), {v: sm.sin(x) * v * m + v**2 * t, x: m * x**2}, "joint")
     codes = [point_code(each) for each in statements]
     layouts = [layout_of(s, c, np.linspace(0, 1, 4)) for s, c in zip(statements, codes, strict=True)]
-    places = shared_places(layouts, [continued(joint, *layouts)])
+    places = shared_places(layouts, [(0, 1, continued(joint, layouts))])
     random = np.random.default_rng(5)
     scale = random.uniform(0.5, 2.0, 1 + max(int(each.max()) for each in places))
     programs = [
         NonlinearProgram(transcribe(layout, code), code, scale[own], np.ones(transcribe(layout, code).n_g))
         for layout, code, own in zip(layouts, codes, places, strict=True)
     ]
-    assert joint.code is not None
-    jump, own = joint_program(joint, joint.code, (layouts[0], layouts[1]), (places[0], places[1]), scale)
-    program = JoinedProgram([*programs, jump], [*places, own])
+    joints = JointPrograms([joint], layouts, places, scale)
+    single = [*programs, *joints.programs]
+    program = JoinedProgram(single, [*places, *joints.places])
     assert program.n_x < sum(each.n_x for each in programs)  # m is shared
-    single = [*programs, jump]
     at, direction = random.normal(size=program.n_x), random.normal(size=program.n_x)
     multipliers, h = random.normal(size=program.n_g), 1e-5
 
@@ -199,6 +235,7 @@ def test_an_unsolvable_phase_is_named() -> None:
         ([{"w": 0}], ["w", "joints[0]"]),
         ([{v: sm.Symbol("k") * v}], ["k", "symbol of the model"]),
         ([{v: v + F}], ["F", "hermite-simpson"]),
+        ([kg.PlasticImpact({v: None})], ["joints[0]", "the speeds v before the impact", "kanegen.PlasticImpact"]),
         ([v], ["joints[0]", "mapping"]),
     ],
 )

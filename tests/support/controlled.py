@@ -79,6 +79,24 @@ def rod() -> kg.Model:
 
 
 @cache
+def falling() -> kg.Model:
+    """The bob of this pendulum without the rod."""
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, v * N.x + w * N.y)
+    return kg.Model(
+        name="falling bob",
+        frame=N,
+        coordinates=(x, y),
+        speeds=(v, w),
+        kinematics=(x.diff() - v, y.diff() - w),
+        bodies=(me.Particle("bob", P, 1),),
+        gravity=-9.81 * N.y,
+    )
+
+
+@cache
 def satellite() -> kg.Model:
     """A free body with moments about its axes, whose orientation are Euler parameters."""
     e, rates, moments = (me.dynamicsymbols(f"{name}:{n}") for name, n in (("e", 4), ("w", 3), ("M", 3)))
