@@ -30,7 +30,7 @@ from tolerances import CONSISTENT_START, SOLVE
 import kanegen as kg
 from kanegen.graph.interpret import evaluate
 
-OPTIMAL = ("brachistochrone", "optimal_swing_up", "sliding_block")
+OPTIMAL = ("brachistochrone", "compass_gait", "optimal_swing_up", "sliding_block")
 BY_GRADIENTS = ("linkage_design", "simplest_walker")
 NAMED = sorted({*OPTIMAL, *BY_GRADIENTS, *(name for name, _ in (*SYSTEMS, *HYBRID, *STATEFUL, *FEEDBACK))})
 
