@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from kanegen.errors import ModelWarning as ModelWarning
     from kanegen.errors import SolveError as SolveError
     from kanegen.errors import VerificationError as VerificationError
+    from kanegen.flexible.beam import Beam as Beam
+    from kanegen.flexible.beam import beam as beam
+    from kanegen.flexible.body import FlexibleBody as FlexibleBody
     from kanegen.graph.functions import Function as Function
     from kanegen.graph.functions import Spline as Spline
     from kanegen.identification.data import Experiment as Experiment
@@ -125,6 +128,11 @@ _NAMES: Final = {
         "SolveError",
         "VerificationError",
     ),
+    "kanegen.flexible.beam": (
+        "Beam",
+        "beam",
+    ),
+    "kanegen.flexible.body": ("FlexibleBody",),
     "kanegen.graph.functions": (
         "Function",
         "Spline",

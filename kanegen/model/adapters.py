@@ -21,7 +21,7 @@ from kanegen.model.expressions import atoms, base_symbol, is_time_function, symb
 from kanegen.model.inputs import Input
 from kanegen.model.linear import in_span
 from kanegen.model.places import survey
-from kanegen.model.records import VELOCITY
+from kanegen.model.records import VELOCITY, Composite, Parts
 
 CHOICES = ("enforce", "ignore")
 """The values of ``configuration_constraints`` of ``Model.from_kane``, besides None."""
@@ -251,3 +251,52 @@ def _rates_follow(arguments: Mapping[str, Any], positions: Sequence[Any]) -> Seq
     inputs = tuple(Input(symbol) for symbol in symbols if is_time_function(symbol))
     follows = Motions(d.changed(inputs=inputs, parameters=parameters), d.implied_constraints).rates_follow()
     return [None] * len(positions) if follows is None else follows
+
+
+# -- bodies that consist of several ----------------------------------------------------------------------------
+
+
+def with_parts(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of ``Model`` with the parts of each :class:`~kanegen.model.records.Composite` in its place.
+
+    Coordinates and speeds that the user did not list follow those listed; the kinematical equations are added.
+    """
+    arguments = dict(given)
+    bodies = given["bodies"]
+    if not normalize.is_sequence(bodies) or not isinstance(given["frame"], ReferenceFrame):
+        return arguments
+    composites = [body for body in bodies if isinstance(body, Composite)]
+    if not composites:
+        return arguments
+    arguments["bodies"] = tuple(
+        part for body in bodies for part in (body.particles if isinstance(body, Composite) else (body,))
+    )
+    for composite in dict.fromkeys(composites):
+        _add_parts(arguments, composite.parts(given["frame"]))
+    return arguments
+
+
+def _add_parts(arguments: dict[str, Any], parts: Parts) -> None:
+    for what in ("coordinates", "speeds", "loads"):
+        arguments[what] = _with_further(arguments[what], getattr(parts, what))
+    if isinstance(arguments["kinematics"], Mapping):
+        rates = {q.diff(dynamicsymbols._t): u for q, u in zip(parts.coordinates, parts.speeds, strict=True)}
+        arguments["kinematics"] = {**rates, **arguments["kinematics"]}
+    else:
+        arguments["kinematics"] = _with_further(arguments["kinematics"], parts.kinematics)
+    energy = arguments["potential_energy"]
+    if energy is None:
+        arguments["potential_energy"] = parts.potential_energy
+    elif isinstance(energy, int | float | sympy.Expr):
+        arguments["potential_energy"] = energy + parts.potential_energy
+    for what in ("parameters", "shapes"):
+        of_user = arguments[what] or {}
+        if isinstance(of_user, Mapping):
+            own = {key: value for key, value in getattr(parts, what).items() if symbol_name(key) not in of_user}
+            arguments[what] = {**own, **of_user}
+
+
+def _with_further(listed: Any, further: Sequence[Any]) -> Any:
+    """A list of the user with further items that it does not contain."""
+    items = () if listed is None else normalize.listed(listed)
+    return (*items, *(x for x in further if x not in items))

@@ -13,7 +13,7 @@ from sympy.physics.vector import dynamicsymbols
 from kanegen import display
 from kanegen.errors import ModelError, warn_user
 from kanegen.model import normalize
-from kanegen.model.adapters import kane_arguments, lagrange_arguments, system_arguments
+from kanegen.model.adapters import kane_arguments, lagrange_arguments, system_arguments, with_parts
 from kanegen.model.checks.bodies import body_problems, body_warnings, reaction_problems
 from kanegen.model.checks.contacts import contact_problems
 from kanegen.model.checks.control import control_constraint_problems, servo_problems
@@ -62,7 +62,8 @@ class Model(SystemDescription):
         mapping from q' to its expression in u.
     bodies
         Objects of :class:`~sympy.physics.mechanics.particle.Particle` and
-        :class:`~sympy.physics.mechanics.rigidbody.RigidBody`. The velocities of the mass centers in
+        :class:`~sympy.physics.mechanics.rigidbody.RigidBody`, and :class:`kanegen.FlexibleBody`, which adds its modal
+        coordinates, speeds and loads to those given (docs/flexible.md). The velocities of the mass centers in
         ``frame`` must be set or follow from positions. Masses and inertias can depend on t, parameters and inputs with
         rates, and then obey ``F* = -(m v)'``, as in ``KanesMethod``; measured in the frame of the body, the inertia
         must not depend on the coordinates.
@@ -95,8 +96,9 @@ class Model(SystemDescription):
         False: values of parameters that do not occur in the model are ignored, with one ``ModelWarning`` that names
         them, so that several models can share a dictionary. True: they are errors.
     potential_energy
-        Potential energy of the loads, J. By default the sum of the bodies' ``potential_energy`` attributes,
-        if any is set. Without ``potential_energy`` and ``gravity`` there is no energy function.
+        Potential energy of the loads, J, without that of flexible bodies, which is added. By default the sum of the
+        bodies' ``potential_energy`` attributes, if any is set. Without ``potential_energy`` and ``gravity`` there is no
+        energy function.
     gravity
         Uniform gravitational acceleration, a Vector, m/s**2. The weight of every body is added to the loads, and the
         potential of the weights to ``potential_energy``.
@@ -189,10 +191,10 @@ class Model(SystemDescription):
         units: Mapping[Any, str] | None = None,
         check_kinematics: bool = True,
     ) -> None:
-        given = locals()  # the arguments by name
+        given = with_parts(locals())  # the arguments by name
         problems: list[str] = []
         _require_flags(given, ("strict", "check_kinematics"))
-        self._complete(described(given, problems), parameters, problems, strict=strict)
+        self._complete(described(given, problems), given["parameters"], problems, strict=strict)
         self._require_agreement(check_kinematics)
 
     def _require_agreement(self, check_kinematics: bool) -> None:

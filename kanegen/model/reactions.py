@@ -11,7 +11,7 @@ from sympy.physics.vector import Vector
 
 from kanegen.errors import brief
 from kanegen.model import normalize
-from kanegen.model.records import FrozenMapping, settle
+from kanegen.model.records import Composite, FrozenMapping, settle
 
 MultiplierLoads = tuple[tuple[Any, Any], ...]
 """Pairs (point, direction of the force) or (frame, direction of the torque)."""
@@ -29,7 +29,7 @@ class Reaction:
     Parameters
     ----------
     bodies
-        The set: names of bodies of the model, or the bodies.
+        The set: names of bodies of the model, or the bodies, also flexible ones.
     point
         The point of application of the force, about which the torque is taken, such as the point of the joint. A
         position must connect it with the mass centers of the set.
@@ -59,7 +59,12 @@ class Reaction:
 
     def __post_init__(self) -> None:
         problems: list[str] = []
-        bodies, loads = normalize.listed(self.bodies), None if self.loads is None else normalize.listed(self.loads)
+        loads = None if self.loads is None else normalize.listed(self.loads)
+        bodies = tuple(
+            member
+            for body in normalize.listed(self.bodies)
+            for member in (body.particles if isinstance(body, Composite) else (body,))
+        )
         if not bodies or not all(isinstance(body, str | Particle | RigidBody) for body in bodies):
             problems.append(f"bodies is {brief(self.bodies)}: expected names of bodies, or bodies, at least one")
         normalize.expect(self.point, Point, "point", "a sympy.physics.mechanics Point", problems)

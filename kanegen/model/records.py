@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias, TypeVar
+
+from sympy.physics.mechanics import Point
 
 from kanegen.errors import ModelError
 
@@ -77,6 +80,35 @@ class Output:
 
     def __len__(self) -> int:
         return len(self.expressions)
+
+
+class ModalPoint(Point):  # type: ignore[misc]
+    """A point whose velocity is a speed along one axis, so that a force on it acts on this speed and no body."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What a body that consists of several adds to a model: arguments of ``Model``, and the energy of its loads, J."""
+
+    coordinates: tuple[Any, ...]
+    speeds: tuple[Any, ...]
+    kinematics: tuple[Any, ...]
+    loads: Loads
+    potential_energy: Any
+    parameters: Mapping[Any, float]
+    shapes: Mapping[Any, Any]
+
+
+class Composite(ABC):
+    """A body that consists of several, with coordinates and loads of its own. Models take its parts in its place."""
+
+    name: str
+    particles: tuple[Any, ...]
+    """The bodies of which it consists."""
+
+    @abstractmethod
+    def parts(self, frame: Any) -> Parts:
+        """What it adds to a model with this inertial frame."""
 
 
 def settle(record: Any, values: Mapping[str, Any], problems: Sequence[str], title: str = "") -> None:

@@ -13,6 +13,7 @@ from kanegen.arrays import Array
 from kanegen.model.expressions import atoms, base_symbol, vector_expressions
 from kanegen.model.geometry import breadth_first
 from kanegen.model.inputs import FORCES
+from kanegen.model.records import ModalPoint
 from kanegen.view.poses import NotKnownError, Poses
 from kanegen.view.weights import weights
 
@@ -92,7 +93,7 @@ def _loads(poses: Poses) -> Iterator[tuple[str, str, Any, Any]]:
     model, times = poses.model, poses.motion.times
     inputs, unseen = {item.symbol for item in model.inputs}, weights(model)[1]
     for place, vector in model.loads:
-        if (place, vector) in unseen or poses.at_rest(place):
+        if isinstance(place, ModalPoint) or (place, vector) in unseen or poses.at_rest(place):
             continue
         symbols = {base_symbol(x) for x in atoms(vector_expressions(vector))} if vector != 0 else set()
         kind = "control" if symbols & inputs else "load"

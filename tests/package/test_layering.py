@@ -32,6 +32,7 @@ ORDER = (
     "shapes",
     "units",
     "model",
+    "flexible",
     "robots",
     "derivation",
     "program",

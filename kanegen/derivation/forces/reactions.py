@@ -20,6 +20,7 @@ from kanegen.errors import ModelError
 from kanegen.graph import Node, reachable, substitute
 from kanegen.model.geometry import position_path
 from kanegen.model.reactions import Reaction
+from kanegen.model.records import ModalPoint
 
 MULTIPLIERS = "multipliers"
 """Input array of the graph: the multipliers of the constraint rows."""
@@ -134,8 +135,10 @@ GROUND = -1
 def _loads_on(
     system: System, bodies: Sequence[Body], members: Sequence[int], name: str, reaction: Reaction
 ) -> Iterator[Force | Torque]:
-    """The loads of the model and its contact forces that act on the set."""
+    """The loads of the model and its contact forces that act on the set; forces on modes are internal ones."""
     for load in (*lower_loads(system), *contact_loads(system)):
+        if isinstance(_place(load), ModalPoint):
+            continue
         listed = reaction.loads
         if _is_inside(system, bodies, members, name, load) if listed is None else _place(load) in listed:
             yield load
