@@ -3,17 +3,17 @@
 
 A slider-crank whose rod bends and stretches, the problem "Slider Crank" of the Test Set for IVP Solvers.
 
-Simeon (1996), "Modelling a flexible slider crank mechanism by a mixed system of DAEs and PDEs", Mathematical Modelling of
-Systems 2(1); Mazzia and Magherini (2008), "Test Set for Initial Value Problem Solvers", release 2.4. The crank turns with
-150 rad/s, without gravity and damping.
+Simeon (1996), "Modelling a flexible slider crank mechanism by a mixed system of DAEs and PDEs", Mathematical Modelling
+of Systems 2(1); Mazzia and Magherini (2008), "Test Set for Initial Value Problem Solvers", release 2.4. The crank turns
+with 150 rad/s, without gravity and damping.
 
-phi1 and phi2 are the angles of the crank (`L1` = 0.15 m) and of the rod (`L2` = 0.3 m) from the x axis, x3 is the position
-of the slider. q_rod = (q1, q2, q3, q4): lateral shapes sin(pi x/L2) and sin(2 pi x/L2), m, and the axial displacements of
-the middle and of the end, m, with polynomials of second degree between them. Loop constraints: the end of the rod is at
-the slider; the crank turns as prescribed.
+phi1 and phi2 are the angles of the crank (`L1` = 0.15 m) and of the rod (`L2` = 0.3 m) from the x axis, x3 is the
+position of the slider. q_rod = (q1, q2, q3, q4): lateral shapes sin(pi x/L2) and sin(2 pi x/L2), m, and the axial
+displacements of the middle and of the end, m, with polynomials of second degree between them. Loop constraints: the end
+of the rod is at the slider; the crank turns as prescribed.
 
-The test set describes the rod by integrals of its shape functions over the mass, with 15 times those of the axial shapes
-with each other; its numbers are kept. Accelerations at the start and the state after 0.1 s are compared with those that
+The test set describes the rod by integrals of its shape functions over the mass, with 15 times those of the axial
+shapes with each other; its numbers are kept. Accelerations at the start and the state after 0.1 s are compared with those that
 it publishes. They are known as far as the nine digits of the start determine them: the axial displacements, 1e-5 m, to
 five digits.
 """
@@ -24,7 +24,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import sympy as sm
 import sympy.physics.mechanics as me
 
 import kanegen as kg
@@ -41,7 +40,15 @@ OMEGA, END = 150.0, 0.1
 START_Q = (0.0, 0.0, 0.450016933, 0.0, 0.0, 0.103339863e-4, 0.169327969e-4)
 START_U = (150.0, -74.9957670, -0.268938672e-5, 0.444896105, 0.463434311e-2, -0.178591076e-5, -0.268938672e-5)
 START_ACCELERATIONS = (0.0, -1.344541576e-3, -5.062194923e3, -6.8331427e-5, 1.4e-8, -4.268463211, 2.098334688e-1)
-END_Q = (15.0, -0.3311734987910881, 0.1697373326718410, 1.893192460e-4, 2.375751866e-5, -5.323907989e-6, -8.363283142e-6)
+END_Q = (
+    15.0,
+    -0.3311734987910881,
+    0.1697373326718410,
+    1.893192460e-4,
+    2.375751866e-5,
+    -5.323907989e-6,
+    -8.363283142e-6,
+)
 END_U = (150.0, 60.25346682645789, -8.753116989887888, -3.005536801e-2, -5.500488292e-3, 4.978243405e-4, 1.104933471e-3)
 
 

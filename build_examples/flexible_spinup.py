@@ -4,9 +4,9 @@
 A slender beam on a hub that starts to rotate: the example of Kane, Ryan and Banerjee (1987), "Dynamics of a cantilever
 beam attached to a moving base", Journal of Guidance, Control, and Dynamics 10(2).
 
-The beam (`L` = 10 m, EI = 1.4e4 N m^2, 1.2 kg/m) is clamped in the hub. The hub turns by the angle psi in a plane without
-gravity, with the angular velocity ``psi' = 2/5 (t - 7.5/pi sin(pi t/7.5))`` rad/s until t = 15 s, and 6 rad/s from then on. The
-beam lags behind by 0.57 m and then vibrates about the straight line.
+The beam (`L` = 10 m, EI = 1.4e4 N m^2, 1.2 kg/m) is clamped in the hub. The hub turns by the angle psi in a plane
+without gravity, with the angular velocity psi' = 2/5 (t - 7.5/pi sin(pi t/7.5)) rad/s until t = 15 s, and 6 rad/s from
+then on. The beam lags behind by 0.57 m and then vibrates about the straight line.
 
 q = (q_beam_1, ...) are the deflections of the tip, m, by the first modes of the beam at rest, u = q'. Rotation stiffens
 the beam, because points approach the hub as it bends. Linear displacements miss this, and diverge as soon as the hub
@@ -113,7 +113,7 @@ def exact_deflections() -> np.ndarray:
 
 
 class ExactBeam:
-    """Four elements of third order for position and rotation (x, y, theta) of a beam that hardly shears or stretches."""
+    """Four elements of third order for position and rotation (x, y, theta) of a beam that hardly shears."""
 
     def __init__(self, elements: int = 4, order: int = 3) -> None:
         self.n = elements * order + 1

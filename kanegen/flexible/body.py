@@ -121,7 +121,7 @@ class FlexibleBody(Composite):
         self.coordinates = tuple(dynamicsymbols(f"q_{self._key}_{k + 1}") for k in range(m))
         self.speeds = tuple(dynamicsymbols(f"u_{self._key}_{k + 1}") for k in range(m))
         self._points, self._frames = dict[int, Any](), dict[int, Any]()
-        self.particles = tuple(self._lumps(lumped(data.integrals)))
+        self.particles = tuple(self._lumps(lumped(data.integrals, data.fields.first_order + 1)))
         self._energy, self._elastic = self._forces()
 
     @classmethod

@@ -34,8 +34,15 @@ class Fields:
     values: Array
     slopes: Array
 
+    @property
+    def first_order(self) -> int:
+        """The number of functions of monomials up to first order, which come first."""
+        return sum(len(monomial) < 2 for _, monomial in self.terms)
+
     @classmethod
-    def of(cls, nodes: Array, modes: Array, rotations: Array, higher: Sequence[Array], all_linear: bool = False) -> Fields:
+    def of(
+        cls, nodes: Array, modes: Array, rotations: Array, higher: Sequence[Array], all_linear: bool = False
+    ) -> Fields:
         """The functions of nodes (n, 3), modes (m, n, 3), rotations (m, n, 3), and of terms of higher order.
 
         ``higher`` has symmetric derivatives (m, m, n, 3), (m, m, m, n, 3) ... with respect to the modal coordinates.

@@ -58,28 +58,39 @@ def chosen(fields: Fields, integrals: Array) -> Array:
     return np.asarray(integrals[np.ix_(rows, rows)])
 
 
-def lumped(G: Array) -> Lumps:
-    """The particles with the integrals ``G``, whose mass ``G[0, 0]`` is positive."""
-    L = _factor(G)
-    k = L.shape[1]
-    mass = float(G[0, 0])
-    U = _constant_first(k)
-    return Lumps(mass / k, L[1:, 0] / np.sqrt(mass), _cleaned(L[1:, 1:] @ U[1:] * np.sqrt(k / mass)))
+def lumped(G: Array, first: int) -> Lumps:
+    """The particles with the integrals ``G``, whose mass ``G[0, 0]`` is positive.
+
+    The functions before ``first`` (1 and those that are linear in the modal coordinates) are eliminated in their order,
+    so that bodies with equal numbers of modes have zeros at the same places; then those of which most remains.
+    """
+    L, pivots = _factor(G, first)
+    k, mass = len(pivots), float(G[0, 0])
+    size = np.sqrt(np.diag(G) / mass)
+    center = L[:, 0] / np.sqrt(mass)
+    offsets = L[:, 1:] @ _constant_first(k)[1:] * np.sqrt(k / mass)
+    rest = np.setdiff1d(np.arange(len(G)), pivots)
+    offsets[rest] = _without_noise(offsets[rest], size[rest, None])
+    return Lumps(mass / k, _without_noise(center, size)[1:], offsets[1:])
 
 
-def _factor(G: Array) -> Array:
-    """L with ``G = L L^T``, (n, rank), by Cholesky's method with pivots; the first pivot is the first entry."""
+def _factor(G: Array, first: int) -> tuple[Array, list[int]]:
+    """L with ``G = L L^T``, (n, rank), by Cholesky's method, and the functions (rank,) in the order of elimination."""
     scale = np.sqrt(np.maximum(np.diag(G), 0.0))
     scale[scale == 0.0] = 1.0
     rest = G / scale / scale[:, None]
-    columns: list[Array] = []
-    pivot = 0
-    while rest[pivot, pivot] > DEPENDENT:
+    columns, pivots = list[Array](), list[int]()
+    ordered = iter(range(first))
+    while True:
+        pivot = next((a for a in ordered if rest[a, a] > DEPENDENT), int(np.argmax(np.diag(rest))))
+        if rest[pivot, pivot] <= DEPENDENT:
+            return np.asarray(np.stack(columns, axis=1) * scale[:, None]), pivots
         column = rest[:, pivot] / np.sqrt(rest[pivot, pivot])
+        column[pivots] = 0.0
+        pivots.append(pivot)
         columns.append(column)
         rest = rest - np.outer(column, column)
-        pivot = int(np.argmax(np.diag(rest)))
-    return np.asarray(np.stack(columns, axis=1) * scale[:, None])
+        rest[pivot] = rest[:, pivot] = 0.0
 
 
 def _constant_first(k: int) -> Array:
@@ -92,7 +103,6 @@ def _constant_first(k: int) -> Array:
     return U
 
 
-def _cleaned(values: Array) -> Array:
-    """Values without those that are rounding errors of larger ones of the same function."""
-    largest = np.abs(values).max(axis=1, initial=0.0, keepdims=True)
-    return np.where(np.abs(values) < 1e-13 * largest, 0.0, values)
+def _without_noise(values: Array, size: Array) -> Array:
+    """Values without those that are rounding errors of a function of this size."""
+    return np.where(np.abs(values) < 1e-13 * size, 0.0, values)

@@ -105,7 +105,8 @@ def vibrations(bar: Bar, supports: str, modes: int, polynomials: bool) -> tuple[
 
     ``polynomials``: shapes that span polynomials, of strains up to the degree ``modes - 1``, in place of eigenmodes.
     """
-    raw = _held(bar, _strained(bar, modes if polynomials else modes + FURTHER), supports)
+    strains = 1 if bar.shear is None else 2
+    raw = _held(bar, _strained(bar, modes if polynomials else strains * (modes + FURTHER)), supports)
     free = _free_weights(raw, bar, supports)
     M = free @ _mass(bar, raw, raw) @ free.T
     V = np.linalg.eigh(M)[1]  # the stiffness matrix is the unit matrix

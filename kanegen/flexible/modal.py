@@ -127,9 +127,11 @@ def _integrals(given: Mapping[str, Any], m: int, problems: list[str]) -> Array |
     """The integrals that the user gave, None if they follow from masses."""
     if given["integrals"] is None:
         return None
-    for what in ("inertias", "second_order", "third_order"):
-        if given[what] is not None:
-            problems.append(f"give either integrals or {what}: the integrals contain the inertia of the linear modes")
+    problems += [
+        f"give either integrals or {what}: the integrals contain the inertia of the linear modes"
+        for what in ("inertias", "second_order", "third_order")
+        if given[what] is not None
+    ]
     matrix = square(given["integrals"], 4 + 3 * m, "integrals", problems)
     if not problems and not matrix[0, 0] > 0.0:
         problems.append("the mass integrals[0, 0] is zero: expected a positive one")
