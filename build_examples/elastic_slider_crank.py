@@ -7,15 +7,14 @@ Simeon (1996), "Modelling a flexible slider crank mechanism by a mixed system of
 of Systems 2(1); Mazzia and Magherini (2008), "Test Set for Initial Value Problem Solvers", release 2.4. The crank turns
 with 150 rad/s, without gravity and damping.
 
-phi1 and phi2 are the angles of the crank (`L1` = 0.15 m) and of the rod (`L2` = 0.3 m) from the x axis, x3 is the
+phi1 and phi2 are the angles of the crank (`l1` = 0.15 m) and of the rod (`L2` = 0.3 m) from the x axis, x3 is the
 position of the slider. q_rod = (q1, q2, q3, q4): lateral shapes sin(pi x/L2) and sin(2 pi x/L2), m, and the axial
 displacements of the middle and of the end, m, with polynomials of second degree between them. Loop constraints: the end
 of the rod is at the slider; the crank turns as prescribed.
 
 The test set describes the rod by integrals of its shape functions over the mass, with 15 times those of the axial
-shapes with each other; its numbers are kept. Accelerations at the start and the state after 0.1 s are compared with those that
-it publishes. They are known as far as the nine digits of the start determine them: the axial displacements, 1e-5 m, to
-five digits.
+shapes with each other; its numbers are kept. Accelerations at the start and the state after 0.1 s are compared with
+those that it publishes. The nine digits of the start determine the axial displacements, 1e-5 m, to five digits.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import sympy as sm
 import sympy.physics.mechanics as me
 
 import kanegen as kg
@@ -31,11 +31,10 @@ import kanegen as kg
 PI = 3.1415927
 """As in the test set."""
 
-L1, L2 = 0.15, 0.3
-M1, M2, M3 = 0.36, 0.151104, 0.075552
-J1, J2 = 0.002727, 0.0045339259
+DEFAULTS = {"l1": 0.15, "m1": 0.36, "m3": 0.075552, "J1": 0.002727, "Omega": 150.0}
+L2, M2, J2 = 0.3, 0.151104, 0.0045339259
 WIDTH, DENSITY, YOUNGS_MODULUS = 0.008, 7870.0, 2e11
-OMEGA, END = 150.0, 0.1
+END = 0.1
 
 START_Q = (0.0, 0.0, 0.450016933, 0.0, 0.0, 0.103339863e-4, 0.169327969e-4)
 START_U = (150.0, -74.9957670, -0.268938672e-5, 0.444896105, 0.463434311e-2, -0.178591076e-5, -0.268938672e-5)
@@ -55,6 +54,7 @@ END_U = (150.0, 60.25346682645789, -8.753116989887888, -3.005536801e-2, -5.50048
 def model() -> kg.Model:
     """The mechanism with the numbers of the test set."""
     phi1, phi2, x3, omega1, omega2, v3 = me.dynamicsymbols("phi1 phi2 x3 omega1 omega2 v3")
+    l1, m1, m3, J1, Omega = sm.symbols("l1 m1 m3 J1 Omega")
     t = me.dynamicsymbols._t
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
@@ -63,7 +63,7 @@ def model() -> kg.Model:
     B.set_ang_vel(N, omega2 * N.z)
     S = O.locatenew("S", x3 * N.x)
     S.set_vel(N, v3 * N.x)
-    rod = elastic_rod(B, O.locatenew("C", L1 * A.x))
+    rod = elastic_rod(B, O.locatenew("C", l1 * A.x))
     gap = rod.point("end").pos_from(O) - x3 * N.x
     inertia = me.inertia(A, 0, 0, J1)
     return kg.Model(
@@ -72,9 +72,10 @@ def model() -> kg.Model:
         coordinates=(phi1, phi2, x3),
         speeds=(omega1, omega2, v3),
         kinematics=(omega1 - phi1.diff(t), omega2 - phi2.diff(t), v3 - x3.diff(t)),
-        bodies=(me.RigidBody("crank", O, A, M1, (inertia, O)), rod, me.Particle("slider", S, M3)),
-        holonomic_constraints=(gap.dot(N.y), gap.dot(N.x), phi1 - OMEGA * t),
+        bodies=(me.RigidBody("crank", O, A, m1, (inertia, O)), rod, me.Particle("slider", S, m3)),
+        holonomic_constraints=(gap.dot(N.y), gap.dot(N.x), phi1 - Omega * t),
         shapes={"crank": kg.shapes.Link(O, rod.origin, color="#e69f00")},
+        parameters=DEFAULTS,
         initial={"t": 0.0},
     )
 

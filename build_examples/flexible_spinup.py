@@ -5,8 +5,8 @@ A slender beam on a hub that starts to rotate: the example of Kane, Ryan and Ban
 beam attached to a moving base", Journal of Guidance, Control, and Dynamics 10(2).
 
 The beam (`L` = 10 m, EI = 1.4e4 N m^2, 1.2 kg/m) is clamped in the hub. The hub turns by the angle psi in a plane
-without gravity, with the angular velocity psi' = 2/5 (t - 7.5/pi sin(pi t/7.5)) rad/s until t = 15 s, and 6 rad/s from
-then on. The beam lags behind by 0.57 m and then vibrates about the straight line.
+without gravity, with the angular velocity psi' = omega (t/T - sin(2 pi t/T)/(2 pi)) until t = `T` = 15 s, and
+`omega` = 6 rad/s from then on. The beam lags behind by 0.57 m and then vibrates about the straight line.
 
 q = (q_beam_1, ...) are the deflections of the tip, m, by the first modes of the beam at rest, u = q'. Rotation stiffens
 the beam, because points approach the hub as it bends. Linear displacements miss this, and diverge as soon as the hub
@@ -43,12 +43,11 @@ CASES = {
 
 def model(modes: int = 3, third_order: bool = True) -> kg.Model:
     """The beam on its hub; the output ``tip`` is the position of its end in the frame of the hub, m."""
-    t = me.dynamicsymbols._t
+    t, omega, T = me.dynamicsymbols._t, *sm.symbols("omega T")
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
-    ratio = sm.Rational(2, 5)
-    start = ratio * (t**2 / 2 + (7.5 / sm.pi) ** 2 * (sm.cos(sm.pi * t / 7.5) - 1))
-    psi = sm.Piecewise((start, t < SPIN_UP), (SPEED * t - SPEED * SPIN_UP / 2, True))
+    start = omega / T * (t**2 / 2 + (T / 2 / sm.pi) ** 2 * (sm.cos(2 * sm.pi * t / T) - 1))
+    psi = sm.Piecewise((start, t < T), (omega * t - omega * T / 2, True))
     hub = N.orientnew("hub", "Axis", (psi, N.z))
     beam = kg.beam(
         "beam",
@@ -66,6 +65,7 @@ def model(modes: int = 3, third_order: bool = True) -> kg.Model:
         kinematics=(),
         bodies=(beam,),
         outputs={"tip": (beam.point("end").pos_from(O), hub), "root stress": beam.stress(0.0, y=0.01)},
+        parameters={omega: SPEED, T: SPIN_UP},
         initial={"t": 0.0, **dict.fromkeys((*beam.coordinates, *beam.speeds), 0.0)},
     )
 
