@@ -26,6 +26,14 @@ COLOR: Final = "#0072b2"
 _AXES: Final = ("x", "y", "z")
 
 
+class Lump(Particle):  # type: ignore[misc]
+    """A particle of a flexible body, its ``owner``."""
+
+    def __init__(self, name: str, point: Any, mass: Any, owner: FlexibleBody) -> None:
+        super().__init__(name, point, mass)
+        self.owner = owner
+
+
 class FlexibleBody(Composite):
     """A body that bends: small displacements, in a frame that moves freely, as sums of mode shapes.
 
@@ -281,7 +289,7 @@ class FlexibleBody(Composite):
         center = self._located(self.origin, f"{self.name}_center", f"{self._key}_c", lumps.center)
         for k, values in enumerate(lumps.offsets.T):
             point = self._located(center, f"{self.name}_p{k + 1}", f"{self._key}_p{k + 1}", values)
-            yield Particle(f"{self.name} {k + 1}", point, mass)
+            yield Lump(f"{self.name} {k + 1}", point, mass, self)
 
     def _forces(self) -> tuple[Any, list[Any]]:
         """The elastic energy, J, and the elastic and damping forces conjugate to the speeds."""

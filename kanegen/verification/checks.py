@@ -16,7 +16,7 @@ from kanegen.pipeline import build, generate
 from kanegen.program.catalogue import group
 from kanegen.program.options import BuildOptions
 from kanegen.solve import Solver
-from kanegen.verification import compiled, differences, feedback, principles, rows
+from kanegen.verification import compiled, differences, feedback, flexible, principles, rows
 from kanegen.verification.report import Check, Report, Worst, judge
 from kanegen.verification.start import draw_states
 from kanegen.verification.subject import DIGITS, DOUBLE, Subject
@@ -32,6 +32,7 @@ PRINCIPLES: Final[tuple[tuple[str, Callable[[Subject, Worst], str], float | None
     ("power balance", principles.power_balance, None),
     ("power of states", differences.energy_rate, None),
     ("rates of states", differences.state_rates, DOUBLE),
+    ("flexible bodies", flexible.flexible_bodies, DOUBLE),
     ("Gauss", principles.gauss, 1e-8),
     ("rows of constraints", rows.described, None),
     ("J by complex step", differences.jacobian, DOUBLE),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +177,16 @@ def test_verify_compares_flexible_bodies() -> None:
     report = kg.verify(model, states=2, forms=("articulated", "reduced"), backend="interpreted")
     assert report.ok
     compared = {check.principle for check in report.checks if check.ok}
-    assert {"Lagrange", "Gibbs-Appell", "power balance", "form articulated"} <= compared
+    assert {"Lagrange", "flexible bodies", "Gibbs-Appell", "power balance", "form articulated"} <= compared
+
+
+def test_verify_notices_other_mode_shapes() -> None:
+    model, beam = free_beam()
+    beam.data = replace(
+        beam.data, integrals=beam.data.integrals + np.diag([0.0] * (len(beam.data.integrals) - 1) + [1e-4])
+    )
+    with pytest.raises(kg.VerificationError, match="fails flexible bodies\n"):
+        kg.verify(model, states=2, forms=(), backend="interpreted")
 
 
 def cantilevers(stiffness: float = 1.0) -> kg.Model:
@@ -280,3 +290,22 @@ def test_nodes_are_drawn_where_the_body_bends() -> None:
     assert len(links) == 10
     assert solution.animate().html
     assert beam.point("end") is beam.point(10)
+
+
+def test_gradients_of_a_motion_with_respect_to_stiffness_and_damping() -> None:
+    """The end of a motion by compiled sensitivities against differences."""
+    model, _ = free_beam()
+    solver = kg.build(model)
+    names, start = ("k_beam_1_1", "d_beam_1_1", "m_beam"), (np.array([0.0, 0.0, 0.3, 0.1, 0.02]), np.zeros(5))
+    tight = {"method": "dop853", "rtol": 1e-11, "atol": 1e-13}
+    found = solver.integrate((0.0, 0.1), *start, sensitivities=names, **tight).sensitivities
+    for name in names:
+        value = solver.parameters[name]
+        step = 1e-4 * value
+        ends = [
+            solver.with_parameters({name: value + h}).integrate((0.0, 0.1), *start, **tight).q[-1]
+            for h in (-step, step)
+        ]
+        slope = (ends[1] - ends[0]) / (2 * step)
+        mine = [found[str(q.func), name][-1] for q in model.coordinates]
+        np.testing.assert_allclose(mine, slope, rtol=1e-5, atol=1e-6 * np.abs(slope).max())
