@@ -282,16 +282,6 @@ def test_a_body_from_a_file(tmp_path: Path) -> None:
     assert read.point("tip").name == "body_tip"
 
 
-def test_nodes_are_drawn_where_the_body_bends() -> None:
-    model, beam = free_beam()
-    solver = kg.build(model, functions=("rhs", "outputs"))
-    solution = solver.integrate((0.0, 0.02), [0.0, 0.0, 0.3, 0.1, 0.02], np.zeros(5), t_eval=[0.0, 0.02])
-    links = [shape for shapes in model.shapes.values() for shape in shapes]
-    assert len(links) == 10
-    assert solution.animate().html
-    assert beam.point("end") is beam.point(10)
-
-
 def test_gradients_of_a_motion_with_respect_to_stiffness_and_damping() -> None:
     """The end of a motion by compiled sensitivities against differences."""
     model, _ = free_beam()
