@@ -85,7 +85,7 @@ class FlexibleBody(Composite):
         Pairs of nodes between which animations draw the deformed body; by default each node and the next one.
     parameters
         Whether particles, modes, stiffness and damping are parameters of the model, so that
-        ``solver.with_parameters(**other.parameters)`` is the same model with another body, without a build. False:
+        ``solver.with_parameters(other.parameters)`` is the same model with another body, without a build. False:
         numbers.
 
     Raises
@@ -122,10 +122,10 @@ class FlexibleBody(Composite):
         self.name, self.frame, self.origin = name, frame, origin
         n, m = len(data.nodes), len(data.modes)
         self.names = FrozenMapping(names or {})
-        self._lines = tuple((k, k + 1) for k in range(n - 1)) if lines is None else tuple(lines)
+        self._lines = tuple((k, k + 1) for k in range(n - 1)) if lines is None else tuple(map(tuple, lines))
         refuse(name, self._node_problems())
         self._with_parameters, self._values = parameters, dict[Any, float]()
-        self._key = re.sub(r"\W", "_", name)
+        self._key = _key(name)
         self.coordinates = tuple(dynamicsymbols(f"q_{self._key}_{k + 1}") for k in range(m))
         self.speeds = tuple(dynamicsymbols(f"u_{self._key}_{k + 1}") for k in range(m))
         self._points, self._frames = dict[int, Any](), dict[int, Any]()
@@ -165,25 +165,26 @@ class FlexibleBody(Composite):
         k = self._index(node)
         if k not in self._points:
             values = self.data.fields.values[:, k]
-            self._points[k] = self._located(self.origin, f"{self.name}_{node}", f"{self._key}_{node}", values)
+            self._points[k] = self._located(self.origin, f"{self.name}_{node}", self._node_key(node), values)
         return self._points[k]
 
     def node_frame(self, node: int | str) -> Any:
         """The ReferenceFrame that turns with a node: by its small rotations about x, y and z, one after the other."""
         k = self._index(node)
         if k not in self._frames:
-            key = f"{self._key}_{node}"
-            angles = [
-                sympy.Add(
-                    *(
-                        self._number(f"turn_{key}_{axis}_{m + 1}", float(turn[k, c])) * eta
-                        for m, (turn, eta) in enumerate(zip(self.data.rotations, self.coordinates, strict=True))
-                    )
-                )
-                for c, axis in enumerate(_AXES)
-            ]
+            angles = [self._angle(node, k, c) for c in range(3)]
             self._frames[k] = _turned(self.frame, f"{self.name}_{node}", angles)
         return self._frames[k]
+
+    def _angle(self, node: int | str, k: int, c: int) -> Any:
+        """The rotation of node k about axis c, rad."""
+        key = f"turn_{self._node_key(node)}_{_AXES[c]}"
+        turns = self.data.rotations[:, k, c]
+        modes = enumerate(zip(turns, self.coordinates, strict=True), start=1)
+        return sympy.Add(*(self._number(f"{key}_{m}", float(turn)) * eta for m, (turn, eta) in modes))
+
+    def _node_key(self, node: int | str) -> str:
+        return f"{self._key}_at_{_key(str(node))}"
 
     def combination(self, coefficients: Any) -> Any:
         """``sum_m c_m eta_m`` as an expression, for outputs: (m,) for a number, (k, m) for a list.
@@ -191,9 +192,8 @@ class FlexibleBody(Composite):
         With the strains or stresses of each mode as coefficients, it is the strain or stress of the body.
         """
         problems: list[str] = []
-        shape: tuple[int | str, ...] = (
-            (len(self.data.modes),) if np.ndim(coefficients) == 1 else ("k", len(self.data.modes))
-        )
+        m = len(self.data.modes)
+        shape: tuple[int | str, ...] = (m,) if np.ndim(coefficients) == 1 else ("k", m)
         rows = table(coefficients, shape, "coefficients", problems)
         refuse(self.name, problems)
         sums = [self._sum(row) for row in np.atleast_2d(rows)]
@@ -250,7 +250,10 @@ class FlexibleBody(Composite):
         n = len(self.data.nodes)
         given = [*((f"names[{key!r}]", k) for key, k in self.names.items())]
         given += [(f"lines[{i}]", k) for i, pair in enumerate(self._lines) for k in pair]
-        return [f"{where} is node {brief(k)}: expected 0 to {n - 1}" for where, k in given if not _is_index(k, n)]
+        wrong = [f"lines[{i}] is {pair}: expected two nodes" for i, pair in enumerate(self._lines) if len(pair) != 2]
+        return wrong + [
+            f"{where} is node {brief(k)}: expected 0 to {n - 1}" for where, k in given if not _is_index(k, n)
+        ]
 
     def _index(self, node: int | str) -> int:
         n = len(self.data.nodes)
@@ -314,6 +317,11 @@ def _place_problems(name: Any, frame: Any, origin: Any) -> list[str]:
     if not isinstance(origin, Point):
         problems.append(f"origin is {brief(origin)}: expected a sympy.physics.mechanics Point")
     return problems
+
+
+def _key(name: str) -> str:
+    """A name as part of that of a symbol."""
+    return re.sub(r"\W", "_", name)
 
 
 def _is_index(k: Any, n: int) -> bool:

@@ -6,6 +6,7 @@ velocity and acceleration constraints as matrices, from which the rows are recon
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -271,6 +272,10 @@ def with_parts(given: Mapping[str, Any]) -> dict[str, Any]:
     arguments["bodies"] = tuple(
         part for body in bodies for part in (body.particles if isinstance(body, Composite) else (body,))
     )
+    symbols = Counter(q for composite in dict.fromkeys(composites) for q in composite.coordinates)
+    shared = [q for q, count in symbols.items() if count > 1]
+    if shared:
+        raise ModelError(f"several flexible bodies have the coordinate {symbol_name(shared[0])}: give them other names")
     for composite in dict.fromkeys(composites):
         _add_parts(arguments, composite.parts(given["frame"]))
     return arguments

@@ -105,6 +105,7 @@ class Composite(ABC):
     name: str
     particles: tuple[Any, ...]
     """The bodies of which it consists."""
+    coordinates: tuple[Any, ...]
 
     @abstractmethod
     def parts(self, frame: Any) -> Parts:

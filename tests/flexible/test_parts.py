@@ -87,6 +87,15 @@ def test_a_body_of_a_composite_is_named_once() -> None:
         kg.Model(**{**arguments, "bodies": arguments["bodies"] * 2})
 
 
+def test_bodies_of_one_name_are_refused() -> None:
+    beam, arguments = cantilever()
+    other = kg.FlexibleBody(
+        "arm", beam.frame, beam.origin, nodes=np.eye(3), modes=np.eye(3)[None], masses=np.ones(3), stiffness=[1.0]
+    )
+    with pytest.raises(kg.ModelError, match="several flexible bodies have the coordinate q_arm_1"):
+        kg.Model(**{**arguments, "bodies": [beam, other]})
+
+
 def test_models_can_be_pickled() -> None:
     _, arguments = cantilever()
     model = kg.Model(**arguments)

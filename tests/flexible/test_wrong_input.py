@@ -45,6 +45,7 @@ def body(**options: Any) -> kg.FlexibleBody:
         ({"damping_ratio": -0.1}, "damping_ratio is -0.1: expected a number, 0 or larger"),
         ({"inertias": -np.ones((3, 3, 3))}, r"inertias\[0\] is not positive"),
         ({"names": {"tip": 3}}, r"names\['tip'\] is node 3: expected 0 to 2"),
+        ({"lines": [(0, 1, 2)]}, r"lines\[0\] is \(0, 1, 2\): expected two nodes"),
         ({"lines": [(0, 5)]}, r"lines\[0\] is node 5: expected 0 to 2"),
         ({"frame": "A"}, "frame is 'A': expected a sympy.physics.mechanics ReferenceFrame"),
         ({"origin": None}, "origin is None: expected a sympy.physics.mechanics Point"),
