@@ -130,7 +130,8 @@ class FlexibleBody(Composite):
         self.speeds = tuple(dynamicsymbols(f"u_{self._key}_{k + 1}") for k in range(m))
         self._points, self._frames = dict[int, Any](), dict[int, Any]()
         self.particles = tuple(self._lumps(lumped(data.integrals, data.fields.first_order + 1)))
-        self._energy, self._elastic = self._forces()
+        self._stiffness = self._matrix("k", data.stiffness)
+        self._damping = self._matrix("d", data.damping)
 
     @classmethod
     def from_file(cls, path: str | Path, name: str, frame: Any, origin: Any, **options: Any) -> FlexibleBody:
@@ -209,6 +210,18 @@ class FlexibleBody(Composite):
         """Angular frequencies (m,) of the vibrations while frame and origin are at rest, rad/s."""
         return self.data.vibrations[0]
 
+    @property
+    def elastic_energy(self) -> Any:
+        """``1/2 eta^T K eta``, J, as an expression; models add it to their potential energy."""
+        eta = sympy.Matrix(self.coordinates)
+        return (eta.T * self._stiffness * eta)[0] / 2
+
+    @property
+    def dissipation(self) -> Any:
+        """The power ``eta'^T D eta'`` that damping takes, W, as an expression."""
+        rate = sympy.Matrix(self.speeds)
+        return (rate.T * self._damping * rate)[0]
+
     def __repr__(self) -> str:
         m, n = len(self.data.modes), len(self.data.nodes)
         return f"<{type(self).__name__} {self.name!r}: {m} modes, {n} nodes, {len(self.particles)} particles>"
@@ -218,8 +231,9 @@ class FlexibleBody(Composite):
     def parts(self, frame: Any) -> Parts:
         """What the body adds to a model with this inertial frame."""
         t = dynamicsymbols._t
+        forces = -self._stiffness * sympy.Matrix(self.coordinates) - self._damping * sympy.Matrix(self.speeds)
         loads = []
-        for k, (speed, force) in enumerate(zip(self.speeds, self._elastic, strict=True)):
+        for k, (speed, force) in enumerate(zip(self.speeds, forces, strict=True)):
             point = ModalPoint(f"{self.name} mode {k + 1}")
             point.set_vel(frame, speed * frame.x)
             loads.append((point, force * frame.x))
@@ -228,7 +242,7 @@ class FlexibleBody(Composite):
             speeds=self.speeds,
             kinematics=tuple(u - q.diff(t) for q, u in zip(self.coordinates, self.speeds, strict=True)),
             loads=tuple(loads),
-            potential_energy=self._energy,
+            potential_energy=self.elastic_energy,
             parameters=FrozenMapping(self._values),
             shapes=FrozenMapping(self._drawn),
         )
@@ -293,12 +307,6 @@ class FlexibleBody(Composite):
         for k, values in enumerate(lumps.offsets.T):
             point = self._located(center, f"{self.name}_p{k + 1}", f"{self._key}_p{k + 1}", values)
             yield Lump(f"{self.name} {k + 1}", point, mass, self)
-
-    def _forces(self) -> tuple[Any, list[Any]]:
-        """The elastic energy, J, and the elastic and damping forces conjugate to the speeds."""
-        K, D = self._matrix("k", self.data.stiffness), self._matrix("d", self.data.damping)
-        eta, rate = sympy.Matrix(self.coordinates), sympy.Matrix(self.speeds)
-        return (eta.T * K * eta)[0] / 2, list(-(K * eta) - D * rate)
 
     def _matrix(self, key: str, values: Array) -> Any:
         """A symmetric matrix of parameters."""

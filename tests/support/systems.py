@@ -40,6 +40,7 @@ LARGE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("robot_arm", {}),
     ("flexible_spinup", {}),
     ("elastic_slider_crank", {}),
+    ("flexible_manipulator", {}),
 )
 
 # Systems with contacts, friction, events or impulses: they run, and their self-checks hold.
