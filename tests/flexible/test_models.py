@@ -247,6 +247,31 @@ def test_another_stiffness_needs_no_build() -> None:
     assert not np.allclose(solver.rhs(0.0, q, u)[1], expected)
 
 
+def rotating(plane: str, speed: float) -> tuple[np.ndarray, float]:
+    """The first two frequencies of a beam on a hub that turns about z, and the speed, both over sqrt(EI/(m L^4))."""
+    N, O = inertial()
+    hub = N.orientnew("hub", "Axis", (sm.Float(speed) * T, N.z))
+    section = {"length": 2.0, "area": 1e-3, "second_moment": 4e-7, "density": 1500.0, "youngs_modulus": 1e8}
+    beam = kg.beam("beam", hub, O, **section, bending=plane, shapes="polynomials", modes=7)
+    model = kg.Model(name="rotor", frame=N, coordinates=(), speeds=(), kinematics=(), bodies=(beam,))
+    solver = kg.build(model, backend="interpreted", functions=("P", "Q"))
+    zero, step = np.zeros(7), 1e-5
+    slopes = [(solver.P(0.0, h, zero) - solver.P(0.0, -h, zero)) / (2 * step) for h in step * np.eye(7)]
+    squares = np.linalg.eigvals(np.linalg.solve(solver.Q(0.0, zero, zero), -np.transpose(slopes)))
+    unit = np.sqrt(40.0 / 1.5 / 16.0)
+    return np.sqrt(np.sort(squares.real)[:2]) / unit, speed / unit
+
+
+@pytest.mark.parametrize(("ratio", "published"), [(2.0, (4.1373, 22.6149)), (6.0, (7.3604, 26.8091))])
+def test_rotation_stiffens_a_beam(ratio: float, published: tuple[float, float]) -> None:
+    """Frequencies of a rotating beam out of its plane (Wright, Smith, Thresher and Wang 1982, table 1), and in it."""
+    speed = ratio * np.sqrt(40.0 / 1.5 / 16.0)
+    flap, eta = rotating("z", speed)
+    np.testing.assert_allclose(flap, published, rtol=8e-6)
+    lag, _ = rotating("y", speed)
+    np.testing.assert_allclose(lag**2, flap**2 - eta**2, rtol=1e-7)
+
+
 def test_a_cantilever_hangs_from_its_clamp() -> None:
     """Static deflection, force and torque of the clamp."""
     N, O = inertial()
