@@ -39,8 +39,8 @@ class FlexibleBody(Composite):
 
     The position of node k from ``origin`` is ``nodes[k] + sum_m modes[m, k] eta_m``, in the axes of ``frame``. A model
     lists the body in ``bodies``; its modal coordinates ``eta``, their rates as speeds, and the elastic and damping
-    forces ``-K eta - D eta'`` are then added (docs/flexible.md). Frame and origin move as the user says; with modes
-    that can move the whole body, they must be fixed otherwise, for only one of two descriptions of a rigid motion.
+    forces ``-K eta - D eta'`` are then added (docs/flexible.md). Frame and origin move as the user says. The modes must
+    not contain motions of the whole body that the frame makes, too: the kinetic-energy matrix would be singular.
 
     The inertia is exact for the given masses: that of :attr:`particles`, which have all its integrals of the modes.
 
