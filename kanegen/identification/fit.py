@@ -31,6 +31,9 @@ _ENDS: Final = {
 
 _NO_CHANGE: Final = 2
 
+_VANISHING: Final = 1e-6
+"""Estimates below this fraction of their size before the fit count as zero."""
+
 _QUICK_TOLERANCE: Final = 1e-8
 _QUICK_EVALUATIONS: Final = 100
 """Fits before the last one, in parts whose ends may have gaps."""
@@ -215,7 +218,7 @@ def _minimum(estimation: Estimation, how: _Optimizer) -> tuple[Array, Any, Evalu
             bounds=[low, high],
             x_scale="jac",
             loss=of_data_only(how.loss, estimation.n_data) if how.robust else "linear",
-            f_scale=how.loss_scale,
+            f_scale=how.loss_scale / functions.unit,
             ftol=how.tolerance,
             xtol=how.tolerance,
             gtol=how.tolerance,
@@ -234,9 +237,9 @@ def _fitted(parts: Estimation, whole: Estimation, how: _Optimizer, several: bool
     residuals, jacobian = parts.of_data(motions)
     rows = np.concatenate([jacobian, parts.restraints(x, motions)[1]])
     factor = triangular(rows)
-    names, scales = [each.label for each in parts.unknowns], np.where(x == 0.0, functions.scales, np.abs(x))
+    names, scales = [each.label for each in parts.unknowns], _sizes(x, functions.scales)
     freedom, absolute = residuals.size - n, whole.records[0].weighting.absolute
-    variance = 1.0 if absolute else float(residuals @ residuals) / max(freedom, 1)
+    variance = 1.0 if absolute else float(residuals @ residuals) / freedom if freedom > 0 else np.nan
     matrix = _covariance(identifiability(names, factor, scales), rows if how.robust else factor, residuals, how) * (
         1.0 if how.robust else variance
     )
@@ -248,7 +251,7 @@ def _fitted(parts: Estimation, whole: Estimation, how: _Optimizer, several: bool
         identifiability=identifiability(names[:n], _condensed(factor, n), scales[:n]),
         motions=fitted_motions(parts, motions, variance, len(parts.records) // len(whole.records)),
         solver=_solver_with(parts, x, motions[0]),
-        cost=float(result.cost),
+        cost=float(result.cost) * functions.unit**2,
         variance=variance,
         degrees_of_freedom=freedom,
         success=result.status > 0,
@@ -259,6 +262,11 @@ def _fitted(parts: Estimation, whole: Estimation, how: _Optimizer, several: bool
         _absolute=absolute,
         _several=several,
     )
+
+
+def _sizes(x: Array, usual: Array) -> Array:
+    """The sizes of estimates, to which their changes are related; at zero, where a bound can be, the usual ones."""
+    return np.where(np.abs(x) > _VANISHING * usual, np.abs(x), usual)
 
 
 def _condensed(rows: Array, n: int) -> Array:
@@ -285,11 +293,10 @@ def _covariance(known: Identifiability, jacobian: Array, residuals: Array, how: 
     curvatures[:n_data] = losses[1] + 2.0 * losses[2] * (residuals / how.loss_scale) ** 2
     # The mean in place of each curvature, as for errors that do not depend on where they were made (Huber 1981, 7.6).
     curvatures[:n_data] = max(float(curvatures[:n_data].mean()), np.finfo(float).eps)
-    inverse = covariance_of(known, jacobian * np.sqrt(curvatures)[:, None])
-    sandwich = inverse @ ((jacobian * slopes[:, None]).T @ (jacobian * slopes[:, None])) @ inverse
-    if known.complete:
-        return np.asarray(sandwich * (n_data / max(n_data - len(inverse), 1)))
-    return np.where(np.isfinite(inverse), np.nan, inverse)
+    gradients = jacobian * slopes[:, None]
+    matrix = covariance_of(known, jacobian * np.sqrt(curvatures)[:, None], gradients.T @ gradients)
+    freedom = n_data - len(matrix)
+    return matrix * (n_data / freedom if freedom > 0 else np.nan)
 
 
 def _solver_with(estimation: Estimation, x: Array, first: Motion) -> Any:

@@ -114,17 +114,19 @@ def _sparse(vectors: Array) -> Array:
     return rows / np.abs(rows).max(axis=1, initial=0.0, keepdims=True) if len(rows) else rows
 
 
-def covariance_of(known: Identifiability, jacobian: Array) -> Array:
-    """The inverse (n, n) of the product ``J^T J`` of a Jacobian (m, n) of residuals of variance 1.
+def covariance_of(known: Identifiability, jacobian: Array, square: Array | None = None) -> Array:
+    """The inverse H^-1 (n, n) of the product ``H = J^T J`` of a Jacobian (m, n) of residuals of variance 1.
 
-    Where unknowns are not determined, their variances are infinite and their covariances NaN.
+    With a ``square`` B (n, n) of gradients, ``H^-1 B H^-1``. Where unknowns are not determined, their variances are
+    infinite and their covariances NaN.
     """
     names, n = known.names, len(known.names)
     # With one unknown of each undetermined combination kept, the variances of all others are as without it.
     kept = [_representative(each, known.unseen) for each in known.unseen]
     moving = [i for i in range(n) if names[i] not in kept]
     covariance = np.zeros((n, n))
-    covariance[np.ix_(moving, moving)] = _inverse_of_square(jacobian[:, moving])
+    inverse, own = _inverse_of_square(jacobian[:, moving]), np.ix_(moving, moving)
+    covariance[own] = inverse if square is None else inverse @ square[own] @ inverse
     outside = np.array([name in known.involved for name in names])
     covariance[outside, :] = covariance[:, outside] = np.nan
     covariance[outside, outside] = np.inf

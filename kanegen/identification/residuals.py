@@ -165,6 +165,8 @@ class Evaluations:
 
     ``tolerance``: relative changes of the cost below which the optimizer ends. ``is_condensed``: whether n_x + 1
     residuals take the place of all (`condensed`), because only squares count.
+    ``unit``: what the residuals that the optimizer sees are divided by, so that its gradient at the start is 1: its
+    limit for gradients is then relative, whatever the units of the data.
     ``count``: points at which motions were computed. ``failures``: the last reason why a motion could not be computed,
     and the number of such points; the optimizer then takes a shorter step.
     """
@@ -173,6 +175,7 @@ class Evaluations:
     scales: Array
     tolerance: float
     is_condensed: bool
+    unit: float = 1.0
     count: int = 0
     failed: int = 0
     failure: str = ""
@@ -190,7 +193,10 @@ class Evaluations:
 
         Raises `SolveError` if a motion cannot be computed.
         """
-        self._compute(array(self.estimation.unknowns, "value") / self.scales)
+        residuals, jacobian = self._compute(array(self.estimation.unknowns, "value") / self.scales)
+        largest = float(np.abs(jacobian.T @ residuals).max(initial=0.0))
+        self.unit = np.sqrt(largest) if 0.0 < largest < np.inf else 1.0
+        self._kept = residuals / self.unit, jacobian / self.unit
         if self.estimation.options.get("max_steps") is None:
             steps = max(motion.solution.statistics.steps for motion in self._motions)
             options = {**self.estimation.options, "max_steps": _MORE_STEPS * max(steps, _FEW_STEPS)}
@@ -233,7 +239,7 @@ class Evaluations:
             motions = self.estimation.motions(x)
             parts = self.estimation.of_data(motions), self.estimation.restraints(x, motions)
             residuals, jacobian = (np.concatenate(pair) for pair in zip(*parts, strict=True))
-            kept = residuals, jacobian * self.scales
+            kept = residuals / self.unit, jacobian * self.scales / self.unit
             self._kept, self._motions, self._at = condensed(*kept) if self.is_condensed else kept, motions, z.copy()
         return self._kept
 

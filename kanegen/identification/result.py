@@ -73,7 +73,8 @@ class Fit:
     cost
         Half the sum of the (robust) weighted squared residuals.
     variance
-        The variance of the weighted residuals: 1 if standard deviations were given, otherwise the estimate of it.
+        The variance of the weighted residuals: 1 if standard deviations were given, otherwise the estimate of it. NaN,
+        and with it the covariance, if no more values were measured than there are unknowns.
     degrees_of_freedom
         Values that were measured, less the number of unknowns.
     success, message

@@ -47,6 +47,44 @@ def test_two_parameters_follow_from_two_or_three_values(count: int) -> None:
     assert fit.parameters == pytest.approx({"d": 0.4, "k": 9.0}, rel=1e-8)
 
 
+def test_values_without_degrees_of_freedom_say_nothing_about_errors() -> None:
+    data = measured(oscillator(), np.array([0.4, 0.9]))
+    fit = kg.fit(oscillator().with_parameters(k=9.0), data, parameters=["d", "k"], t_span=(0.0, 0.9))
+    assert fit.degrees_of_freedom == 0
+    assert np.isnan([fit.variance, *fit.standard_errors.values(), *fit.intervals()["k"]]).all()
+
+
+@pytest.mark.parametrize("loss", ["linear", "huber"])
+def test_estimates_do_not_depend_on_the_size_of_the_motion(loss: str) -> None:
+    """The model is linear; without sigma, a motion of micrometers has the estimates of one of meters."""
+    data, solver = measured(oscillator(), sigma=0.01), oscillator().with_parameters(k=7.0, d=0.2)
+    fits = [
+        kg.fit(
+            solver,
+            {"t": data["t"], "x": size * data["x"]},
+            parameters=["d", "k"],
+            q0={"x": 0.5 * size},
+            atol=1e-10 * size,
+            loss=loss,
+            loss_scale=0.01 * size,
+        )
+        for size in (1.0, 1e-6)
+    ]
+    assert fits[1].values == pytest.approx(fits[0].values, rel=1e-6)
+    assert fits[1].cost == pytest.approx(1e-12 * fits[0].cost, rel=1e-6)
+    assert fits[1].standard_errors == pytest.approx(dict(fits[0].standard_errors), rel=1e-6)
+
+
+def test_an_estimate_at_a_bound_of_zero_is_determined() -> None:
+    """Data that look like negative damping, with damping that cannot be negative."""
+    times = np.linspace(0.0, 4.0, 41)
+    data = {"t": times, "x": 0.5 * np.cos(2.1 * times) * np.exp(0.01 * times)}
+    fit = kg.fit(oscillator(), data, parameters={"k": None, "d": (0.0, None)}, sigma=0.01)
+    assert fit.at_bounds == ("d",)
+    assert fit.parameters["d"] == pytest.approx(0.0, abs=1e-12)
+    assert 0.0 < fit.standard_errors["d"] < 0.1
+
+
 def test_the_double_pendulum_is_recovered_exactly_without_noise() -> None:
     module = example("identify_double_pendulum")
     solver, true = kg.build(module.model()), module.TRUE
@@ -199,6 +237,16 @@ def test_a_combination_that_data_do_not_determine_is_named() -> None:
     assert list(fit.standard_errors.values())[:3] == [np.inf] * 3
     assert fit.standard_errors["x"] == pytest.approx(other.standard_errors["x"], rel=1e-5)
     assert "determine m : d : k" in fit._repr_html_()
+
+
+@pytest.mark.filterwarnings("ignore:the data do not determine")
+def test_robust_errors_of_determined_unknowns_do_not_depend_on_the_others() -> None:
+    data, options = measured(oscillator(), sigma=0.1), {"start": ["x"], "sigma": 0.1, "loss": "huber"}
+    known = kg.fit(oscillator(), data, parameters=["d", "k"], **options)
+    fit = kg.fit(oscillator(), data, parameters=["m", "d", "k"], undetermined="warn", **options)
+    n = len(data["t"])  # the factors of both: of the number of values and of unknowns
+    ratio = np.sqrt((n - 3) / (n - 4))
+    assert fit.standard_errors["x"] == pytest.approx(ratio * known.standard_errors["x"], rel=1e-4)
 
 
 def test_a_parameter_without_effect_is_named() -> None:

@@ -42,6 +42,9 @@ _FINEST: Final = 1e-14
 _NOISE: Final = 1e-9
 """Derivatives that change values by a smaller fraction of the largest change are noise."""
 
+_AT_ZERO: Final = 1e-8
+"""Values below this fraction of the largest one are zero, but for rounding, and count as having this size."""
+
 _UNKNOWN: Final = 1e-3
 """Size of a state that is zero during the motion, as a fraction of the largest one."""
 
@@ -70,7 +73,11 @@ def largest_error(tape: Tape, parts: Sequence[Forward], sizes: Array) -> float:
     ``sizes`` (k,): those of what varies. A change is at least as large as the value itself divided by the size.
     """
     errors, changes = (np.max([getattr(x, name) for x in parts], axis=0) * sizes for name in ("errors", "sizes"))
-    return _largest_relative(errors, changes, _largest_values(tape)[:, None], _ROUNDING)
+    values = _largest_values(tape)
+    largest = values.max(initial=0.0)
+    resting = values <= _AT_ZERO * largest  # the rounding of others changes these
+    errors = np.maximum(errors - _ROUNDING * largest * resting[:, None], 0.0)
+    return _largest_relative(errors, changes, np.where(resting, _AT_ZERO * largest, values)[:, None], _ROUNDING)
 
 
 def error_of_gradient(code: VariationCode, tape: Tape, pulled: Pulled) -> float:

@@ -188,6 +188,20 @@ def test_twenty_bounces_have_derivatives_in_closed_form() -> None:
     assert_allclose(solution.sensitivities.matrix[-1], wanted, rtol=1e-8)
 
 
+def test_a_restitution_of_zero_has_one_sided_derivatives() -> None:
+    """With a small restitution, the bounces end at once; where the ball slides then does not depend on it."""
+    solver = built("slope").with_parameters(e=0.0)
+    start = start_of(solver, FALLING)
+
+    def end(e: float) -> Any:
+        return jump_models.end_state(solver.with_parameters(e=e).integrate((0.0, 1.2), *start[:2], **TIGHT))
+
+    found = solver.integrate((0.0, 1.2), *start[:2], sensitivities=("e", "g"), **TIGHT).sensitivities
+    assert found.reason is None
+    assert_allclose(found.matrix[-1][:, 0], (end(1e-3) - end(0.0)) / 1e-3, atol=1e-9)
+    assert found.matrix[-1][0, 1] == pytest.approx(0.198165138, rel=1e-8)
+
+
 def test_the_time_at_which_impacts_come_to_rest_has_derivatives() -> None:
     """t0 (1 + e) / (1 - e) with t0 = sqrt(2 h / g)."""
     solver, names = solver_for("bouncing_ball"), ("e", "g", "z")

@@ -53,6 +53,14 @@ def test_an_oscillator_has_its_derivatives_in_closed_form(method: str) -> None:
     assert_allclose(S(T), S.matrix[-1], rtol=1e-14)
 
 
+def test_parameters_without_effect_at_rest_have_derivatives_of_zero() -> None:
+    """Pendulums that stand upright but for the rounding of pi."""
+    solver, run = solver_for("n_link_pendulum", n=2), ((0.0, 0.6), [0.0, np.pi / 2, np.pi / 2], [0.0, 0.0, 0.0])
+    for rtol in (1e-8, 1e-10):
+        solution = solver.integrate(*run, sensitivities=("m_1", "l_1"), method="dop853", rtol=rtol, atol=rtol / 100.0)
+        assert_allclose(solution.sensitivities.matrix, 0.0, atol=1e-12)
+
+
 def test_a_motion_at_rest_has_derivatives_that_move() -> None:
     """An arm held by muscles: steps of the motion at rest are too long for its derivatives, which are stiff."""
     solver, start = solver_for("muscle_arm"), initial("muscle_arm")
