@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from controlled import F, T, block, everything, omega, pendulum, rod, theta, v, x
+from controlled import F, T, block, everything, omega, pendulum, plane, rod, theta, v, x
 from messages import raises
 from numpy.testing import assert_allclose
 from scipy.integrate import simpson
@@ -42,6 +42,28 @@ def test_the_final_weights_and_riccati_equation_have_a_closed_form() -> None:
     feedback = push().to_feedback(np.zeros((2, 2)), [[0.5]], np.diag([0.0, 3.0]))
     expected = 1.0 / (1.0 / 3.0 + (1.0 - feedback.times) / 0.5)
     assert_allclose(feedback.cost_to_go[:, 1, 1], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("weight", [1e2, 1e6, 1e12])
+def test_final_weights_can_be_as_large_as_one_likes(weight: float) -> None:
+    """Without weights on the way, S^-1 is that at the end plus the controllability Gramian of the double integrator."""
+    feedback = push().to_feedback(np.zeros((2, 2)), [[1.0]], np.diag([weight, weight]))
+    gramian, back = np.array([[1 / 3, -1 / 2], [-1 / 2, 1.0]]), np.array([[1.0, -1.0], [0.0, 1.0]])
+    expected = np.linalg.inv(back @ back.T / weight + gramian)
+    assert_allclose(feedback.cost_to_go[0], expected, rtol=1e-8)
+
+
+def test_states_of_very_different_sizes_do_not_disturb_each_other() -> None:
+    """A block in a plane that moves 1e-5 m one way and 1 m the other, each way as a block on a line."""
+    small, (X, Y), (V, W) = 1e-5, rod().coordinates, rod().speeds
+    bounds = {F: (-7, 7), T: (-7 * small, 7 * small)}
+    cost = kg.Integral(F**2 + (T / small) ** 2)
+    ends: tuple[Any, ...] = {X: 0, Y: 0, V: 0, W: 0}, {X: 1, Y: small, V: 0, W: 0}
+    motion = kg.OptimalControl(plane(), cost, 1.0, *ends, bounds=bounds, intervals=10).solve()
+    gains, alone = motion.to_feedback().gains, push().to_feedback().gains
+    assert_allclose(gains[:, 0][:, [0, 2]], alone[:, 0], rtol=1e-6)
+    assert_allclose(gains[:, 1][:, [1, 3]], alone[:, 0], rtol=1e-6)
+    assert_allclose(gains[:, 0][:, [1, 3]], 0.0, atol=1e-6)
 
 
 @pytest.mark.parametrize("start", [(1e-3, 0.0), (0.0, 1e-2), (-1e-3, 5e-3)])
@@ -91,6 +113,25 @@ def test_feedback_follows_a_motion_on_constraints() -> None:
     run = motion.solver.integrate((0, 1), [0.05, -np.sqrt(1 - 0.05**2)], [0, 0], motion.to_feedback(), rtol=1e-8)
     open_loop = motion.solver.integrate((0, 1), [0.05, -np.sqrt(1 - 0.05**2)], [0, 0], motion.inputs, rtol=1e-8)
     assert abs(run["y"][-1]) < 0.5 * abs(open_loop["y"][-1])
+
+
+@pytest.mark.parametrize("angle", [0.3, 1.2])
+def test_the_end_on_constraints_is_held_at_the_cost_of_the_reduced_model(angle: float) -> None:
+    """A torque holds the pendulum in Cartesian coordinates; Riccati's algebraic equation for its angle."""
+    s, c = np.sin(angle), np.cos(angle)
+    start, end = ({"x": 0, "y": -1, "v": 0, "w": 0}, {"x": s, "y": -c, "v": 0, "w": 0})
+    motion = kg.OptimalControl(rod(), kg.Integral(T**2), 1.0, start, end, bounds={T: (-30, 30)}, intervals=20).solve()
+    feedback, Q = motion.to_feedback(), np.diag(1.0 / motion.trajectory.scale**2)
+    tangent = np.array([[c, 0.0], [s, 0.0], [0.0, c], [0.0, s]])  # of (x, y, v, w) along the angle and its rate
+    A, B = np.array([[0.0, 1.0], [-9.81 * c, 0.0]]), np.array([[0.0], [1.0]])
+    expected = solve_continuous_are(A, B, tangent.T @ Q @ tangent, np.array([[1.0 / 900.0]]))
+    assert_allclose(tangent.T @ feedback.cost_to_go[-1] @ tangent, expected, rtol=1e-6)
+    assert np.isfinite(feedback.gains).all()
+
+
+def test_feedback_that_is_too_fast_for_the_motion_is_refused() -> None:
+    with raises(kg.SolveError, "Riccati's equation was not solved", "state_weights"):
+        push().to_feedback({x: 1e30})
 
 
 @pytest.mark.parametrize(

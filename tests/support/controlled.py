@@ -79,6 +79,25 @@ def rod() -> kg.Model:
 
 
 @cache
+def plane() -> kg.Model:
+    """A block of mass 1 in a plane, with forces F and T along both axes."""
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, v * N.x + w * N.y)
+    return kg.Model(
+        name="block in a plane",
+        frame=N,
+        coordinates=(x, y),
+        speeds=(v, w),
+        kinematics=(x.diff() - v, y.diff() - w),
+        bodies=(me.Particle("block", P, 1),),
+        loads=((P, F * N.x + T * N.y),),
+        inputs=(F, T),
+    )
+
+
+@cache
 def falling() -> kg.Model:
     """The bob of this pendulum without the rod."""
     N, O = me.ReferenceFrame("N"), me.Point("O")
