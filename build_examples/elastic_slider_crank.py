@@ -97,7 +97,11 @@ def elastic_rod(frame: Any, origin: Any) -> kg.FlexibleBody:
         "rod",
         frame,
         origin,
-        **{"nodes": nodes, "modes": modes, "integrals": integrals(), "stiffness": stiffness, "names": {"end": 8}},
+        nodes=nodes,
+        modes=modes,
+        integrals=integrals(),
+        stiffness=stiffness,
+        names={"end": 8},
     )
 
 

@@ -85,9 +85,19 @@ def model() -> kg.Model:
 
 def link(name: str, frame: Any, origin: Any) -> kg.Beam:
     """A link with polynomials as shapes, because loads act on its end."""
-    section = {"length": LENGTH, "area": AREA, "second_moment": SECOND_MOMENT}
-    material = {"density": DENSITY, "youngs_modulus": YOUNGS_MODULUS, "damping_ratio": 0.005}
-    return kg.beam(name, frame, origin, **section, **material, modes=3, shapes="polynomials")
+    return kg.beam(
+        name,
+        frame,
+        origin,
+        length=LENGTH,
+        area=AREA,
+        second_moment=SECOND_MOMENT,
+        density=DENSITY,
+        youngs_modulus=YOUNGS_MODULUS,
+        damping_ratio=0.005,
+        modes=3,
+        shapes="polynomials",
+    )
 
 
 def simulate(**parameters: Any) -> tuple[kg.Solver, kg.Solution]:
@@ -99,7 +109,7 @@ def simulate(**parameters: Any) -> tuple[kg.Solver, kg.Solution]:
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
     work, lost = solution.s.T
     yield "energy less work plus loss (J)", np.abs(solution.energy - work + lost).max(), 1e-8
-    p, zero = dict(solver.parameters), np.zeros(len(solver.model.coordinates))
+    p, zero = dict(solver.parameters), np.zeros(len(solver.description.coordinates))
     straight = solver.Q(0.0, zero, zero)[:2, :2]
     yield "mass matrix of rigid links, relative", np.abs(straight / rigid_masses(p) - 1.0).max(), 1e-12
     shoulder, elbow = AIMS[0], sum(AIMS)

@@ -43,7 +43,8 @@ CASES = {
 
 def model(modes: int = 3, third_order: bool = True) -> kg.Model:
     """The beam on its hub; the output ``tip`` is the position of its end in the frame of the hub, m."""
-    t, omega, T = me.dynamicsymbols._t, *sm.symbols("omega T")
+    t = me.dynamicsymbols._t
+    omega, T = sm.symbols("omega T")
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
     start = omega / T * (t**2 / 2 + (T / 2 / sm.pi) ** 2 * (sm.cos(2 * sm.pi * t / T) - 1))
@@ -53,9 +54,13 @@ def model(modes: int = 3, third_order: bool = True) -> kg.Model:
         "beam",
         hub,
         O,
-        **{"length": LENGTH, "area": AREA, "second_moment": SECOND_MOMENT},
-        **{"density": DENSITY, "youngs_modulus": YOUNGS_MODULUS},
-        **{"modes": modes, "third_order": third_order},
+        length=LENGTH,
+        area=AREA,
+        second_moment=SECOND_MOMENT,
+        density=DENSITY,
+        youngs_modulus=YOUNGS_MODULUS,
+        modes=modes,
+        third_order=third_order,
     )
     return kg.Model(
         name="flexible_spinup",
@@ -88,7 +93,7 @@ def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, floa
 
 def _stiffness(solver: kg.Solver) -> np.ndarray:
     """``Q^-1 K`` of the straight beam at rest, (n, n), by differences of the forces."""
-    n = len(solver.model.speeds)
+    n = len(solver.description.speeds)
     forces = np.array([solver.P(0.0, row, np.zeros(n)) for row in np.eye(n)])
     return np.linalg.solve(solver.Q(0.0, np.zeros(n), np.zeros(n)), -forces.T)
 
@@ -109,7 +114,7 @@ def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None
 def exact_deflections() -> np.ndarray:
     """Deflections of the tip at ``TIMES`` by finite elements, extrapolated from two steps of the integration."""
     (coarse, fine), steps = zip(*((ExactBeam().integrate(TIMES, h), h) for h in STEPS), strict=True)
-    return fine + (fine - coarse) / ((steps[0] / steps[1]) ** 2 - 1)
+    return np.asarray(fine + (fine - coarse) / ((steps[0] / steps[1]) ** 2 - 1))
 
 
 class ExactBeam:
@@ -149,8 +154,8 @@ class ExactBeam:
             np.hstack([-s[:, None] * D, c[:, None] * D, -stretch[:, None] * N]),
             np.hstack([none, none, D]),
         ]
-        force = sum(B.T @ stress for B, stress in zip(rows, stresses, strict=True))
-        K = sum(B.T @ (k[:, None] * B) for B, k in zip(rows, self.stiffness, strict=True))
+        force = np.sum([B.T @ stress for B, stress in zip(rows, stresses, strict=True)], axis=0)
+        K = np.sum([B.T @ (k[:, None] * B) for B, k in zip(rows, self.stiffness, strict=True)], axis=0)
         moving, turning = np.hstack([D, none, none]), np.hstack([none, none, N])
         across_moving = np.hstack([none, D, none])
         G = moving.T @ ((-s * normal - c * across)[:, None] * turning)
@@ -172,6 +177,7 @@ class ExactBeam:
             before, start, pushed = a.copy(), q + step * v + step**2 / 2 * a, v + step * a
             target = start.copy()
             target[held] = 0.0, 0.0, hub_angle(k * step)
+            new = known
             for _ in range(12):
                 a = before + (target - start) / (beta * step**2)
                 new, K = self.forces(target)
@@ -185,7 +191,7 @@ class ExactBeam:
             q, v, known = target, pushed + gamma * step * (a - before), new
             c, s = np.cos(hub_angle(k * step)), np.sin(hub_angle(k * step))
             found.append(float(c * q[2 * n - 1] - s * q[n - 1]))
-        return np.interp(times, step * np.arange(steps + 1), found)
+        return np.asarray(np.interp(times, step * np.arange(steps + 1), found))
 
 
 def hub_angle(t: float) -> float:
