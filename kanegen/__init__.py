@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from kanegen.flexible.body import FlexibleBody as FlexibleBody
     from kanegen.graph.functions import Function as Function
     from kanegen.graph.functions import Spline as Spline
+    from kanegen.graph.tables import Table as Table
     from kanegen.identification.data import Experiment as Experiment
     from kanegen.identification.fit import fit as fit
     from kanegen.identification.information import fisher_information as fisher_information
@@ -137,6 +138,7 @@ _NAMES: Final = {
         "Function",
         "Spline",
     ),
+    "kanegen.graph.tables": ("Table",),
     "kanegen.identification.data": ("Experiment",),
     "kanegen.identification.fit": ("fit",),
     "kanegen.identification.information": ("fisher_information",),

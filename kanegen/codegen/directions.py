@@ -44,6 +44,9 @@ class Varying:
         return self._known[value]
 
     def _depends(self, value: Value) -> bool:
+        if value.op == "gather":
+            _, first_element, count = value.payload
+            return any(k in self._constants for k in range(first_element, first_element + count))
         if value.op == "input":
             array, index = value.payload
             first = {"r": self.n_r, "g": self.n_g}.get(array)
@@ -83,6 +86,10 @@ class DirectionPrinter(Printer):
             condition, *branches = value.args
             chosen = " : ".join(f"({self.lifted(branch)})" for branch in branches)
             return f"(({self.condition(condition)}) ? {chosen})"
+        if value.op == "gather":
+            _, start, _ = value.payload
+            self.arrays.add("lanes_c")
+            return f"KG_GATHER(lanes_c + {start}, {self.expression(value.args[0])})"
         if value.op != "input":
             raise ValueError(f"the operation {value.op!r} does not depend on directions linearly")
         array, index = value.payload

@@ -13,7 +13,7 @@ from kanegen.codegen.writer import Body, Calls, Lines, Writer
 from kanegen.precision import Precision
 from kanegen.program.passes.code import Gather
 from kanegen.program.passes.lower import Value
-from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram, UserSpline
+from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram, UserFunction, UserSpline
 
 ARGUMENTS = ("at", "p", "work", "out")
 POINT = ("t", "q", "u", "s", "r", "forces", "free")
@@ -81,10 +81,13 @@ def part_identifier(function: str, number: int) -> str:
     return f"{function}_part_{number}"
 
 
+_KINDS: Mapping[type, str] = {UserFunction: "function", UserSpline: "spline"}
+
+
 def user_names(program: LoweredProgram) -> dict[object, str]:
-    """The C names of the user's functions and splines, by the payload of the values that call them."""
+    """The C names of the user's functions and tables, by the payload of the values that call them."""
     return {
-        payload: f"user_{'spline' if isinstance(user, UserSpline) else 'function'}_{k}"
+        payload: f"user_{_KINDS.get(type(user), 'table')}_{k}"
         for k, (payload, user) in enumerate(program.users.items())
     }
 

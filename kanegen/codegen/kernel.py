@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 from kanegen._version import __version__
 from kanegen.codegen.functions import Entry, entries, prepare_body, user_names
 from kanegen.codegen.sources import Sources, render, runtime_headers, text_digest
+from kanegen.codegen.tables import tables_context
 from kanegen.codegen.text import comment, stem
 from kanegen.errors import BuildError
 from kanegen.graph.derivatives import reachable
-from kanegen.graph.functions import Spline
+from kanegen.graph.functions import Tabulated
 from kanegen.precision import DOUBLE
 from kanegen.program.kernels import KERNELS
-from kanegen.program.passes.lowered import LoweredProgram, UserSpline, lowered_program
+from kanegen.program.passes.lowered import LoweredProgram, UserFunction, lowered_program
 from kanegen.program.passes.stored import PROGRAM_FILE, is_of_code, program_text, read_program
 from kanegen.program.records import Call, Program
 
@@ -102,19 +101,19 @@ def lowered_context(
 
 
 def users_context(program: LoweredProgram) -> dict[str, object]:
-    """The variables of the templates for the functions and splines of the user, in the order of their first calls."""
+    """The variables of the templates for the functions and tables of the user, in the order of their first calls."""
     users = [(name, program.users[payload]) for payload, name in user_names(program).items()]
     return {
         "precision": program.precision.name,
-        "user_functions": [(name, user) for name, user in users if not isinstance(user, UserSpline)],
-        "splines": [(name, user) for name, user in users if isinstance(user, UserSpline)],
+        "user_functions": [(name, user) for name, user in users if isinstance(user, UserFunction)],
+        **tables_context([(name, user) for name, user in users if not isinstance(user, UserFunction)], program.precision),
     }
 
 
 def runtime_includes(program: LoweredProgram) -> list[str]:
     """The headers of the runtime functions that a kernel calls, and no others, to shorten the compilation."""
-    splines = any(isinstance(user, UserSpline) for user in program.users.values())
-    return [*headers_of_kernels(program), "kg_sincos.h", *(["kg_spline.h"] if splines else [])]
+    tables = any(not isinstance(user, UserFunction) for user in program.users.values())
+    return [*headers_of_kernels(program), "kg_sincos.h", *(["kg_table.h"] if tables else [])]
 
 
 def headers_of_kernels(program: LoweredProgram) -> list[str]:
@@ -131,8 +130,8 @@ def _require_range(program: Program) -> None:
     for function in program.functions:
         for node in reachable(function.roots):
             numbers = [node.payload] if node.op == "const" else ()
-            if isinstance(node.payload, Spline):
-                numbers = [*node.payload.breakpoints, *chain.from_iterable(node.payload.coefficients)]
+            if isinstance(node.payload, Tabulated):
+                numbers = node.payload.numbers
             for number in numbers:
                 if not program.precision.holds(number):
                     places.setdefault(number, {})[function.name] = None

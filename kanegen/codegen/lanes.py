@@ -21,7 +21,7 @@ from kanegen.codegen.writer import Writer
 from kanegen.errors import BuildError
 from kanegen.program.passes.code import Code, Evaluate, Part
 from kanegen.program.passes.lower import Value
-from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram, UserSpline
+from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram, arguments_of
 from kanegen.program.records import Call, Check, Guard
 from kanegen.resources import template_folder
 
@@ -165,7 +165,7 @@ def lane_context(sources: Sources, program: LoweredProgram, functions: Sequence[
     users = [(name, program.users[payload]) for payload, name in user_names(program).items()]
     return {
         **users_context(program),
-        "lane_users": [(name, ("x",) if isinstance(user, UserSpline) else user.arguments) for name, user in users],
+        "lane_users": [(name, arguments_of(user)) for name, user in users],
         "version": __version__,
         "model": sources.name,
         "kernel": sources.kernel,

@@ -119,6 +119,8 @@ class Printer:
             return "t"
         if op == "input":
             return self._element(*value.payload)
+        if op == "gather":
+            return self._gathered(*value.payload, self.expression(args[0]))
         if op in ("sine", "cosine"):
             return self._element(op, value.payload)
         if op == "select":
@@ -127,6 +129,11 @@ class Printer:
             return self._truth(self._test(value))
         inner = ", ".join(self.expression(x) for x in args)
         return f"{self._functions[value.payload] if op == 'call' else self._function(op)}({inner})"
+
+    def _gathered(self, array: str, first: int, count: int, index: str) -> str:
+        """The element of an array at a computed index, counted from ``first``, of ``count`` ones."""
+        self.arrays.add(array)
+        return f"KG_GATHER({array} + {first}, {index})"
 
     def _element(self, array: str, index: int) -> str:
         self.arrays.add(array)

@@ -176,7 +176,7 @@ def _zero_ranges(statements: Sequence[Let | Store[Value]]) -> list[tuple[str, in
     zeros = {_place(store) for store in stores if _is_zero(store)}
     if len(zeros) < FEWEST_ZEROS:
         return []
-    read = {v.payload[0] for v in _operands(statement.value for statement in statements) if v.op == "input"}
+    read = {v.payload[0] for v in _operands(statement.value for statement in statements) if v.op in ("input", "gather")}
     stored = sorted({_place(store) for store in stores if store.array not in read})
     result = []
     for _, run in groupby(enumerate(stored), lambda item: (item[1][0], item[1][1] - item[0])):

@@ -1,4 +1,4 @@
-"""Expressions with cases: comparisons, extrema, rounding, splines. Values at some states do not show all of the cases.
+"""Expressions with cases: comparisons, extrema, rounding, tables. Values at some states do not show all of the cases.
 
 ``Max(x - 2, 0)`` is zero wherever x is below 2, and the slope of ``Abs(F)`` is 1 wherever F is positive. Whether such
 an expression is zero, or constant in a variable, is therefore decided by its structure.
@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from typing import Final
 
 from kanegen.graph.derivatives import reachable
-from kanegen.graph.functions import Spline
+from kanegen.graph.functions import Tabulated
 from kanegen.graph.nodes import COMPARISONS, Node
 from kanegen.graph.residues import Residues
 
 _JUMPS: Final = frozenset({*COMPARISONS, "floor", "ceil"})
 """Operations that jump between values; their slopes are zero."""
 
-_CASES: Final = frozenset({*_JUMPS, "min", "max", "abs", "call"})
+_CASES: Final = frozenset({*_JUMPS, "min", "max", "abs", "call", "gather"})
 """Operations that can be zero, or have a slope of zero, at some values only."""
 
 
@@ -38,11 +38,11 @@ def may_differ_elsewhere(nodes: Iterable[Node]) -> bool:
 
 
 def jump_with(nodes: Iterable[Node], variables: Iterable[Node]) -> bool:
-    """Whether nodes can jump where the variables change, or contain splines of them, whose pieces differ."""
+    """Whether nodes can jump where the variables change, or contain tables of them, whose pieces differ."""
     moved = {variable.index for variable in variables}
     for node in reachable(nodes):
         if any(operand.index in moved for operand in node.args):
-            if node.op in _JUMPS or isinstance(node.payload, Spline):
+            if node.op in _JUMPS or isinstance(node.payload, Tabulated):
                 return True
             moved.add(node.index)
     return False

@@ -18,7 +18,7 @@ from typing import Final
 
 import sympy
 
-from kanegen.graph.functions import Function, Spline
+from kanegen.graph.functions import Function, Tabulated
 from kanegen.graph.lower import Lowering
 from kanegen.graph.nodes import Graph, Node
 
@@ -54,6 +54,9 @@ def partials(node: Node, moves: Callable[[Node], bool]) -> list[tuple[Node, Node
     g, op = node.graph, node.op
     if op in ("const", "input", "lt", "le", "eq", "ne", "and", "or", "not", "floor", "ceil"):
         return []
+    if op == "gather":
+        index = node.args[0]
+        return [(x, g.apply("eq", index, g.const(k))) for k, x in enumerate(node.args[1:]) if moves(x)]
     if op == "call":
         return [(x, _call_derivative(node, i)) for i, x in enumerate(node.args) if moves(x)]
     if len(node.args) == 1:
@@ -111,7 +114,7 @@ def _slope_in_base(node: Node) -> Node:
 def _call_derivative(node: Node, index: int) -> Node:
     """The derivative of a user's function, which its author gave as a function or as a SymPy expression."""
     given = node.payload.derivative_at(index)
-    if isinstance(given, Function | Spline):
+    if isinstance(given, Function | Tabulated):
         return node.graph.call(given, *node.args)
     arguments = [sympy.Symbol(f"x{k + 1}", real=True) for k in range(len(node.args))]
     return Lowering(node.graph, dict(zip(arguments, node.args, strict=True))).lower(given(*arguments))
@@ -173,6 +176,8 @@ class Tangent:
 
     def _rule(self, node: Node) -> Node:
         args = node.args
+        if node.op == "gather":
+            return self._graph.gather(args[0], [self._known[x.index] for x in args[1:]])
         if len(args) == 2:
             return self._binary_rule(node, *args)
         g, known, zero = self._graph, self._known, self._graph.zero
@@ -287,6 +292,8 @@ def rebuild(node: Node, args: tuple[Node, ...]) -> Node:
     g = args[0].graph
     if node.op == "call":
         return g.call(node.payload, *args)
+    if node.op == "gather":
+        return g.gather(args[0], args[1:])
     if node.op in ("add", "sub", "mul", "div", "neg", "select"):
         built: Node = getattr(g, node.op)(*args)
         return built

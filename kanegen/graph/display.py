@@ -84,6 +84,11 @@ def _show(node: Node, shown: Mapping[int, Any], names: Names) -> Any:
     return node.payload(*arguments) if op == "call" else _OPERATIONS[op](*arguments)
 
 
+def _listed(index: Any, elements: Sequence[Any]) -> Any:
+    cases = [(element, sympy.Eq(index, k)) for k, element in enumerate(elements[:-1])]
+    return sympy.Piecewise(*cases, (elements[-1], True), evaluate=False)
+
+
 def _number(value: Number) -> Any:
     if isinstance(value, Fraction):
         return sympy.Rational(value.numerator, value.denominator)
@@ -109,6 +114,7 @@ _OPERATIONS: Final[dict[str, Callable[..., Any]]] = {
     "pow": sympy.Pow,
     "abs": sympy.Abs,
     "ceil": sympy.ceiling,
+    "gather": lambda index, *elements: _listed(index, elements),
     "reciprocal": lambda a: 1 / a,
     "cbrt": lambda x: sympy.sign(x) * sympy.Abs(x) ** sympy.Rational(1, 3),
     "min": sympy.Min,

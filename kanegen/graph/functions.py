@@ -1,7 +1,8 @@
-"""User functions and splines in SymPy expressions.
+"""User functions and piecewise polynomials in SymPy expressions.
 
 Calling a :class:`Function` or :class:`Spline` on SymPy expressions gives an applied SymPy function. The attribute
-``kanegen_function`` of its class is the object, by which the lowering recognizes it.
+``kanegen_function`` of its class is the object, by which the lowering recognizes it. Tables of other kinds are in
+:mod:`kanegen.graph.grids`.
 
 Each of them has ``domains``, one for each argument: the interval in which the argument must lie, or None. Programs test
 it (:mod:`kanegen.graph.domains`), and ``extended`` is the value without the test: random states at which a model is
@@ -16,6 +17,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
+from itertools import chain
 from typing import Any, Final, Union
 
 import numpy as np
@@ -25,12 +27,14 @@ from sympy.core.function import ArgumentIndexError
 
 from kanegen.arrays import Array
 from kanegen.errors import DerivationError, ModelError, SolveError, brief
+from kanegen.graph import fits
+from kanegen.graph.knots import notable_knots
 from kanegen.precision import Tolerance
 
-Derivative = Union["Function", "Spline", Callable[..., Any]]
+Derivative = Union["Function", "Tabulated", Callable[..., Any]]
 
 
-def _applied_class(owner: Function | Spline) -> Any:
+def applied_class(owner: Any) -> Any:
     """The SymPy function class of ``owner``, created at run time because the user chooses its name."""
 
     def fdiff(self: Any, argindex: int = 1) -> Any:
@@ -60,7 +64,7 @@ ROUNDINGS: Final = Tolerance(16 * 2.0**-52, 16 * 2.0**-23)
 
 
 ADVICE: Final = (
-    'say what is beyond, by extrapolate="constant" or "polynomial" of kg.Spline, or a last branch (value, True) of a '
+    'say what is beyond, by extrapolate="constant" or "polynomial" of the table, or a last branch (value, True) of a '
     "Piecewise, or give points that reach further"
 )
 
@@ -156,11 +160,15 @@ class Function:
         problems = _function_problems(self)
         if problems:
             raise ModelError(problems)
-        object.__setattr__(self, "_applied", _applied_class(self))
+        object.__setattr__(self, "_applied", applied_class(self))
 
     def __call__(self, *arguments: Any) -> Any:
         """The SymPy expression of the function applied to SymPy expressions."""
         return self._applied(*arguments)
+
+    def node(self, graph: Any, arguments: Sequence[Any]) -> Any:
+        """The node of the function of some nodes."""
+        return graph.call(self, *arguments)
 
     @property
     def content(self) -> str:
@@ -196,7 +204,7 @@ class Function:
         return self.derivatives[index]
 
 
-def _name_problems(kind: str, name: Any) -> list[str]:
+def name_problems(kind: str, name: Any) -> list[str]:
     """The problem of a name that no Python class and no file can have: empty, with NUL or half a character."""
     if isinstance(name, str) and name and not re.search("[\0\ud800-\udfff]", name):
         return []
@@ -207,7 +215,7 @@ def _name_problems(kind: str, name: Any) -> list[str]:
 
 def _function_problems(function: Function) -> list[str]:
     name, arity, names, derivatives = function.name, function.arity, function.arguments, function.derivatives
-    what, problems = f"kg.Function {brief(name)}", _name_problems("kg.Function", name)
+    what, problems = f"kg.Function {brief(name)}", name_problems("kg.Function", name)
     if not isinstance(arity, int) or isinstance(arity, bool) or not 1 <= arity <= MOST_ARGUMENTS:
         return [*problems, f"{what} has the arity {brief(arity)}: expected an integer from 1 to {MOST_ARGUMENTS}"]
     is_text = isinstance(function.c, str) and function.c.strip() and not re.search("[\ud800-\udfff]", function.c)
@@ -224,20 +232,78 @@ def _function_problems(function: Function) -> list[str]:
     return problems + [f"{what} {message}" for holds, message in checks if not holds]
 
 
+class Tabulated:
+    """A function of arguments that are searched in tables: what compiled code evaluates of a table.
+
+    ``knots``: the abscissae of each argument; ``numbers``: all numbers that its code contains. ``levels``: by argument,
+    the abscissae at which steps of an integration end if the argument depends on time only.
+    """
+
+    __slots__ = ()
+
+    arity: int
+    name: str
+    knots: tuple[tuple[float, ...], ...]
+    domains: tuple[Domain | None, ...]
+    numbers: tuple[float, ...]
+    levels: tuple[tuple[float, ...], ...]
+    content: str
+
+    def extended(self, *arguments: Any) -> Any:
+        """The value at any arguments; the first and the last pieces continue beyond the domains."""
+        raise NotImplementedError
+
+    def derivative_at(self, index: int) -> Any:
+        """The derivative with respect to an argument."""
+        raise NotImplementedError
+
+    def node(self, graph: Any, arguments: Sequence[Any]) -> Any:
+        """The node of the function of some nodes."""
+        return graph.call(self, *arguments)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The SymPy expression of the function applied to SymPy expressions."""
+        raise NotImplementedError
+
+    def python(self, *arguments: Any) -> Any:
+        """The value at numbers (also of mpmath) or arrays. Raises `SolveError` outside of the domains."""
+        for domain, x in zip(self.domains, arguments, strict=True):
+            if domain is not None:
+                domain.require(x)
+        return self.extended(*arguments)
+
+
+@dataclass(frozen=True)
+class TableUnits:
+    """The units of the arguments of a table, and that of its value as powers of units."""
+
+    arguments: tuple[str, ...]
+    value: tuple[tuple[str, int], ...]
+
+    def derivative(self, index: int) -> TableUnits:
+        """Those of the derivative with respect to an argument."""
+        return TableUnits(self.arguments, (*self.value, (self.arguments[index], -1)))
+
+
+def derived_units(units: TableUnits | None, index: int) -> TableUnits | None:
+    """The units of a derivative, None for a table without units."""
+    return None if units is None else units.derivative(index)
+
+
 EXTRAPOLATIONS: Final = ("error", "constant", "polynomial")
-"""What a spline is beyond its points."""
+"""What a table is beyond its points."""
 
 
-class Spline:
-    """A piecewise polynomial of one argument through given points.
+class Spline(Tabulated):
+    """A piecewise polynomial of one argument through given points: a :class:`kanegen.Table` of numbers.
 
     Parameters
     ----------
     x, y
         Abscissae, strictly increasing, and ordinates; arrays of one length, at least 2 points.
     kind
-        ``"cubic"`` (not-a-knot ends), ``"natural"`` (cubic, second derivative zero at the ends) or
-        ``"linear"``.
+        ``"cubic"`` (not-a-knot ends), ``"natural"`` (cubic, second derivative zero at the ends), ``"monotone"`` (cubic
+        pieces that rise and fall with the points) or ``"linear"``.
     name
         Printed name; any string. Messages about arguments beyond the points contain it.
     extrapolate
@@ -263,7 +329,7 @@ class Spline:
     """
 
     arity = 1
-    __slots__ = ("_applied", "_derivative", "breakpoints", "coefficients", "domain", "name")
+    __slots__ = ("_applied", "_derivative", "breakpoints", "coefficients", "domain", "name", "units")
 
     name: str
     breakpoints: tuple[float, ...]
@@ -274,11 +340,20 @@ class Spline:
         self, x: ArrayLike, y: ArrayLike, kind: str = "cubic", name: str = "spline", extrapolate: str = "error"
     ) -> None:
         abscissae, ordinates = _spline_points(x, y, kind, name, extrapolate)
-        breakpoints, pieces = tuple(abscissae.tolist()), _fit(abscissae, ordinates, kind)
+        self._fit(abscissae, ordinates, kind, name, extrapolate, f"the spline {name!r}")
+
+    @classmethod
+    def through(cls, x: Array, y: Array, kind: str, name: str, extrapolate: str) -> Spline:
+        """The table of these points, which were checked."""
+        spline = cls.__new__(cls)
+        spline._fit(x, y, kind, name, extrapolate, f"the table {name!r}")
+        return spline
+
+    def _fit(self, x: Array, y: Array, kind: str, name: str, extrapolate: str, label: str) -> None:
+        breakpoints, pieces = tuple(x.tolist()), _fit(x, y, kind)
         if extrapolate == "constant":
-            breakpoints, pieces = _with_constant_ends(breakpoints, pieces, ordinates.tolist())
-        ends = breakpoints[0], breakpoints[-1]
-        domain = Domain(f"the spline {name!r}", *ends) if extrapolate == "error" else None
+            breakpoints, pieces = _with_constant_ends(breakpoints, pieces, y.tolist())
+        domain = Domain(label, breakpoints[0], breakpoints[-1]) if extrapolate == "error" else None
         self._set(name, breakpoints, pieces, domain)
 
     @classmethod
@@ -297,8 +372,9 @@ class Spline:
         self.breakpoints = breakpoints
         self.coefficients = pieces
         self.domain = domain
+        self.units: TableUnits | None = None
         self._derivative: Spline | None = None
-        self._applied = _applied_class(self)
+        self._applied = applied_class(self)
 
     def __call__(self, argument: Any) -> Any:
         """The SymPy expression of the spline applied to a SymPy expression."""
@@ -313,29 +389,35 @@ class Spline:
         return repr((self.name, self.breakpoints, self.coefficients, self.domain))
 
     @property
-    def domains(self) -> tuple[Domain | None]:
+    def domains(self) -> tuple[Domain | None]:  # type: ignore[override]
         """The domain of the argument."""
         return (self.domain,)
+
+    @property
+    def knots(self) -> tuple[tuple[float, ...]]:  # type: ignore[override]
+        """The breakpoints."""
+        return (self.breakpoints,)
+
+    @property
+    def numbers(self) -> tuple[float, ...]:  # type: ignore[override]
+        """Breakpoints and coefficients."""
+        return (*self.breakpoints, *chain.from_iterable(self.coefficients))
+
+    @property
+    def levels(self) -> tuple[tuple[float, ...]]:  # type: ignore[override]
+        """The breakpoints with a kink or a turning point."""
+        return (tuple(self.breakpoints[k] for k in notable_knots(self.breakpoints, self.coefficients)),)
 
     @property
     def degree(self) -> int:
         """The degree of the polynomials."""
         return len(self.coefficients[0]) - 1
 
-    def python(self, x: Any) -> Any:
-        """The value at ``x``, a number (also of mpmath) or an array. Raises `SolveError` outside of the domain."""
-        if self.domain is not None:
-            self.domain.require(x)
-        return self.extended(x)
-
     def extended(self, x: Any) -> Any:
         """The value at ``x``; the first and the last polynomial continue beyond the domain."""
-        last = len(self.coefficients) - 1
+        i = place(self.breakpoints, x)
         if getattr(x, "ndim", 0):
-            knots = np.array(self.breakpoints)
-            pieces = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, last)
-            return _horner(np.moveaxis(np.array(self.coefficients)[pieces], -1, 0), x - knots[pieces])
-        i = min(max(bisect_right(self.breakpoints, x) - 1, 0), last)
+            return _horner(np.moveaxis(np.array(self.coefficients)[i], -1, 0), x - np.array(self.breakpoints)[i])
         return _horner(self.coefficients[i], x - self.breakpoints[i])
 
     def derivative(self, order: int = 1) -> Spline:
@@ -346,6 +428,7 @@ class Spline:
         if self._derivative is None:
             pieces = tuple(tuple(k * c for k, c in enumerate(piece) if k) or (0.0,) for piece in self.coefficients)
             self._derivative = Spline.of_pieces(f"{self.name}'", self.breakpoints, pieces, self.domain)
+            self._derivative.units = derived_units(self.units, 0)
         return self._derivative.derivative(order - 1)
 
     def derivative_at(self, index: int) -> Spline:
@@ -365,12 +448,8 @@ def _spline_points(x: Any, y: Any, kind: str, name: str, extrapolate: str) -> tu
         abscissae, ordinates = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{what}: x and y must be arrays of numbers ({error})") from error
-    problems = []
-    problems += _name_problems("kg.Spline", name)
-    if not isinstance(kind, str) or kind not in ("cubic", "natural", "linear"):
-        problems.append(f"{what} has kind={brief(kind)}: expected 'cubic', 'natural' or 'linear'")
-    if not isinstance(extrapolate, str) or extrapolate not in EXTRAPOLATIONS:
-        problems.append(f"{what} has extrapolate={brief(extrapolate)}: expected 'error', 'constant' or 'polynomial'")
+    problems = name_problems("kg.Spline", name)
+    problems += choice_problems(what, kind, extrapolate)
     if abscissae.ndim != 1 or abscissae.shape != ordinates.shape or abscissae.size < 2:
         problems.append(
             f"{what} has x of shape {abscissae.shape} and y of shape {ordinates.shape}: "
@@ -378,14 +457,41 @@ def _spline_points(x: Any, y: Any, kind: str, name: str, extrapolate: str) -> tu
         )
     elif not (np.all(np.isfinite(abscissae)) and np.all(np.isfinite(ordinates))):
         problems.append(f"{what} has points that are not finite")
-    elif np.any(np.diff(abscissae) <= 0.0):
-        k = int(np.argmax(np.diff(abscissae) <= 0.0))
-        problems.append(
-            f"{what} has x[{k}] = {abscissae[k]} and x[{k + 1}] = {abscissae[k + 1]}: x must increase strictly"
-        )
+    else:
+        problems += increase_problems(what, "x", abscissae)
     if problems:
         raise ModelError(problems)
     return abscissae, ordinates
+
+
+def choice_problems(what: str, kind: Any, extrapolate: Any, kinds: Sequence[str] = fits.KINDS) -> list[str]:
+    """The problems of the options of a table; ``what``: the table in messages."""
+    problems = []
+    for option, value, legal in (("kind", kind, kinds), ("extrapolate", extrapolate, EXTRAPOLATIONS)):
+        if not isinstance(value, str) or value not in legal:
+            listed = f"{', '.join(map(repr, legal[:-1]))} or {legal[-1]!r}"
+            problems.append(f"{what} has {option}={brief(value)}: expected {listed}")
+    return problems
+
+
+def increase_problems(what: str, axis: str, abscissae: Array) -> list[str]:
+    """The problem of abscissae that do not increase, by finite steps."""
+    with np.errstate(over="ignore"):
+        wrong = ~((np.diff(abscissae) > 0.0) & np.isfinite(np.diff(abscissae)))
+    if not np.any(wrong):
+        return []
+    k = int(np.argmax(wrong))
+    return [
+        f"{what} has {axis}[{k}] = {abscissae[k]} and {axis}[{k + 1}] = {abscissae[k + 1]}: {axis} must increase "
+        "strictly"
+    ]
+
+
+def place(knots: Sequence[float], x: Any) -> Any:
+    """The index of the interval between knots that contains ``x``, a number or an array; the nearest one beyond."""
+    if getattr(x, "ndim", 0):
+        return np.clip(np.searchsorted(np.array(knots), np.real(x), side="right") - 1, 0, len(knots) - 2)
+    return min(max(bisect_right(knots, x.real if isinstance(x, complex) else x) - 1, 0), len(knots) - 2)
 
 
 def _fit(x: Array, y: Array, kind: str) -> tuple[tuple[float, ...], ...]:
@@ -393,10 +499,8 @@ def _fit(x: Array, y: Array, kind: str) -> tuple[tuple[float, ...], ...]:
     if kind == "linear" or x.size == 2:
         slopes = np.diff(y) / np.diff(x)
         return tuple(zip(y[:-1].tolist(), slopes.tolist(), strict=True))
-    from scipy.interpolate import CubicSpline
-
-    fitted = CubicSpline(x, y, bc_type="natural" if kind == "natural" else "not-a-knot")
-    return tuple(tuple(piece) for piece in fitted.c[::-1].T.tolist())
+    points = x.tolist(), y.tolist()
+    return tuple(fits.pieces(*points, fits.slopes(*points, kind)))
 
 
 def _with_constant_ends(

@@ -46,7 +46,7 @@ class Context:
     def operations(self) -> Mapping[str, Function]:
         """Every operation on operands but calls."""
         arithmetic = {op: getattr(operator, op) for op in ("add", "sub", "mul", "neg")}
-        return {**self.functions, **arithmetic, "select": self.select}
+        return {"gather": _element, **self.functions, **arithmetic, "select": self.select}
 
 
 def evaluate(roots: Sequence[Node], values: Mapping[str, Sequence[Any]], context: Context | None = None) -> list[Any]:
@@ -117,6 +117,10 @@ def _divide(a: float, b: float) -> float:
     return a / b
 
 
+def _element(index: Any, *elements: Any) -> Any:
+    return elements[int(index)]
+
+
 def _reciprocal(x: Any) -> Any:
     return 1 / x if x != 0 else x * 0
 
@@ -166,6 +170,15 @@ def _compared(operation: Function) -> Function:
     return lambda a, b: operation(np.real(a), np.real(b))
 
 
+def _numpy_element(index: Any, *elements: Any) -> Any:
+    at = np.asarray(np.real(index)).astype(np.intp)
+    return np.choose(at, elements) if len(elements) < 32 else _from_stack(at, np.broadcast_arrays(at, *elements)[1:])
+
+
+def _from_stack(at: Any, elements: Sequence[Any]) -> Any:
+    return np.take_along_axis(np.stack(elements), np.asarray(at)[None], axis=0)[0]
+
+
 def _chosen(operation: Function) -> Function:
     return lambda a, b: np.where(operation(np.real(a), np.real(b)), a, b)
 
@@ -193,6 +206,7 @@ _NUMPY: dict[str, Function] = {
     "and": np.logical_and,
     "or": np.logical_or,
     "not": np.logical_not,
+    "gather": _numpy_element,
 }
 
 

@@ -184,7 +184,7 @@ def _user_function(lowering: Lowering, expr: Any) -> Node:
                 domain.require(argument.payload)
             except SolveError as outside:
                 raise UnsupportedError(expr, str(outside)) from None
-    return lowering.graph.call(function, *arguments)
+    return function.node(lowering.graph, arguments)
 
 
 # -- sums, products, powers ---------------------------------------------------------------------------------

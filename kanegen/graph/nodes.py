@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
-from kanegen.graph.functions import Function, Spline
+from kanegen.graph.functions import Function, Tabulated
 from kanegen.precision import Tolerance
 
 Number: TypeAlias = int | Fraction | float
@@ -376,8 +376,15 @@ class Graph:
             return true if condition.payload else false
         return self._intern("select", (condition, true, false))
 
-    def call(self, function: Function | Spline, *args: Node) -> Node:
-        """A user's function or spline of the arguments (see :mod:`kanegen.graph.functions`)."""
+    def gather(self, index: Node, elements: Sequence[Node]) -> Node:
+        """The element at an index, an integer from 0 on that is smaller than their number."""
+        if index.op == "const":
+            return elements[int(index.payload)]
+        first = elements[0]
+        return first if all(x is first for x in elements) else self._intern("gather", (index, *elements))
+
+    def call(self, function: Function | Tabulated, *args: Node) -> Node:
+        """A user's function or a table of the arguments (see :mod:`kanegen.graph.functions`)."""
         count, node = len(self.nodes), self._intern("call", args, function)
         if len(self.nodes) > count and any(function.domains):
             self.limited.append(node)

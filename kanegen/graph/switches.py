@@ -14,8 +14,7 @@ from typing import Final
 from kanegen.codes import SwitchShape
 from kanegen.errors import DerivationError
 from kanegen.graph.derivatives import Tangent, reachable
-from kanegen.graph.functions import Spline
-from kanegen.graph.knots import notable_knots
+from kanegen.graph.functions import Tabulated
 from kanegen.graph.nodes import COMPARISONS, Node, Number, quotient
 
 _JUMPS: Final = frozenset({*COMPARISONS, "floor", "ceil"})
@@ -46,7 +45,7 @@ def switches(roots: Iterable[Node], time: Node) -> tuple[Switch, ...]:
     """Return the switches of all nodes that the roots need; those inside of another one come before it.
 
     Relations, minima, maxima and absolute values switch where the difference of both sides is zero, floors and ceilings
-    at integers, splines at notable breakpoints, and roots where they begin.
+    at integers, tables at notable breakpoints, and roots where they begin.
     """
     order = reachable(roots)
     if not any(node is time for node in order):
@@ -84,11 +83,10 @@ def _levels_of(node: Node, shapes: _Shapes) -> Iterator[tuple[Node, Levels]]:
         base = base.args[0] if _is_square(base) else base
         if shapes(base)[0] is not SwitchShape.CURVED:  # a curved one seldom touches zero, as in sqrt(1 + t**2)
             yield _simpler(base, (0,))
-    elif isinstance(node.payload, Spline):
-        knots = node.payload.breakpoints
-        levels = tuple(knots[k] for k in notable_knots(knots, node.payload.coefficients))
-        if levels:
-            yield _simpler(node.args[0], levels)
+    elif isinstance(node.payload, Tabulated):
+        for argument, levels in zip(node.args, node.payload.levels, strict=True):
+            if levels and not argument.constant:
+                yield _simpler(argument, levels)
 
 
 def _difference(a: Node, b: Node) -> tuple[Node, Levels]:

@@ -41,6 +41,7 @@
 #undef KG_MIN
 #undef KG_MAX
 #undef KG_SELECT
+#undef KG_GATHER
 #undef KG_TRUTH
 #undef KG_CALL
 #define KG_REAL_DEFINED
@@ -67,6 +68,15 @@ KG_INLINE kg_lanes kg_lanes_max(kg_lanes x, kg_lanes y) { return kg_lanes_select
 KG_INLINE kg_lanes kg_lanes_reciprocal(kg_lanes x) {
   return kg_lanes_select(x != KG_C(0.0), KG_C(1.0) / x, KG_C(0.0));
 }
+/* The element of each lane at its own index. */
+KG_INLINE kg_lanes kg_lanes_gather(const kg_lanes *elements, kg_lanes index) {
+  kg_lanes value;
+  for (int lane = 0; lane < KG_LANES; ++lane) {
+    value[lane] = elements[(ptrdiff_t)index[lane]][lane];
+  }
+  return value;
+}
+#define KG_GATHER(elements, index) kg_lanes_gather(elements, index)
 #define KG_MIN(x, y) kg_lanes_min(x, y)
 #define KG_MAX(x, y) kg_lanes_max(x, y)
 #define KG_RECIPROCAL(x) kg_lanes_reciprocal(x)

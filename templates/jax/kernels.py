@@ -124,15 +124,60 @@ def kg_reciprocal(x):
     return jnp.where(x != 0.0, 1.0 / jnp.where(x != 0.0, x, 1.0), 0.0)
 
 
+def kg_gather(elements, index):
+    """The element of a list at an index that was computed."""
+    return jnp.stack(elements)[jnp.asarray(index, dtype=int)]
+
+
+def kg_interval(breakpoints, x):
+    """The index of the interval between breakpoints that contains x; the nearest one beyond."""
+    knots = jnp.asarray(breakpoints, dtype=float)
+    return jnp.clip(jnp.searchsorted(knots, x, side="right") - 1, 0, len(breakpoints) - 2)
+
+
 def kg_spline(breakpoints, coefficients, x):
     """A piecewise polynomial; coefficients in ascending powers of the distance from the breakpoint before."""
     knots, pieces = jnp.asarray(breakpoints, dtype=float), jnp.asarray(coefficients, dtype=float)
-    k = jnp.clip(jnp.searchsorted(knots, x, side="right") - 1, 0, len(coefficients) - 1)
+    k = kg_interval(breakpoints, x)
     d, piece = x - knots[k], pieces[k]
     value = piece[-1]
     for j in range(len(coefficients[0]) - 2, -1, -1):
         value = value * d + piece[j]
     return value
+
+
+def kg_weights(knots, k, x, order, cubic):
+    """Weights of what is given at both ends of interval k in a derivative of an order: values, or values and slopes."""
+    d, inverse = x - knots[k], 1.0 / (knots[k + 1] - knots[k])
+    s = d * inverse
+    if not cubic:
+        return [1.0 - s, s] if order == 0 else [-inverse, inverse]
+    rest = 1.0 - s
+    if order == 0:
+        end, slopes = s * s * (3.0 - 2.0 * s), (d * (rest * rest), -(d * (s * rest)))
+        return [1.0 - end, slopes[0], end, slopes[1]]
+    if order == 1:
+        end, slopes = 6.0 * (s * rest) * inverse, (rest * (1.0 - 3.0 * s), s * (3.0 * s - 2.0))
+    elif order == 2:
+        end = (6.0 - 12.0 * s) * (inverse * inverse)
+        slopes = ((6.0 * s - 4.0) * inverse, (6.0 * s - 2.0) * inverse)
+    else:
+        end, slopes = -12.0 * inverse**3, (6.0 * inverse**2,) * 2
+    return [-end, slopes[0], end, slopes[1]]
+
+
+def kg_grid(x_points, y_points, values, orders, x, y):
+    """A function of two arguments, linear or cubic in each; values: those of kanegen's grids of tables."""
+    cubic, given = len(values[0][0]) > 1, jnp.asarray(values, dtype=float)
+    i, j = kg_interval(x_points, x), kg_interval(y_points, y)
+    a = kg_weights(jnp.asarray(x_points, dtype=float), i, x, orders[0], cubic)
+    b = kg_weights(jnp.asarray(y_points, dtype=float), j, y, orders[1], cubic)
+    n = len(a) // 2
+    return sum(
+        along_x * along_y * given[i + k // n, j + m // n, 2 * (k % n) + m % n]
+        for k, along_x in enumerate(a)
+        for m, along_y in enumerate(b)
+    )
 
 
 # -- linear systems ----------------------------------------------------------------------------------------------------

@@ -82,6 +82,8 @@ typedef double kg_real;
 #define KG_MAX(x, y) ((x) > (y) ? (x) : (y))
 #define KG_SELECT(condition, x, y) ((condition) ? (x) : (y))
 #define KG_TRUTH(condition) ((condition) ? KG_C(1.0) : KG_C(0.0))
+/* The element of an array at an index that was computed. */
+#define KG_GATHER(elements, index) ((elements)[(ptrdiff_t)(index)])
 #endif
 
 /* A number that the text computes, as a kg_real; define it together with kg_real. */

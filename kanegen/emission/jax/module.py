@@ -18,7 +18,7 @@ from kanegen.emission.jax.runtime import kernel_texts
 from kanegen.emission.names import identifiers, member
 from kanegen.errors import BuildError
 from kanegen.graph.functions import Function
-from kanegen.program.passes.lowered import LoweredProgram, UserSpline
+from kanegen.program.passes.lowered import LoweredProgram, UserGrid, UserInterval, UserSpline
 from kanegen.solve.values import TIME
 
 TEMPLATE: Final = "jax/module.py.jinja"
@@ -51,7 +51,10 @@ def module_text(program: LoweredProgram, description: Description, values: Value
         "gains": list(values.gains) or [0.0] * len(symbols.gains),
         "laws": list(description.laws),
         "rates": {k: slot.rate_of for k, slot in enumerate(description.input_slots) if slot.rate_of is not None},
-        "splines": [(users[key], user) for key, user in program.users.items() if isinstance(user, UserSpline)],
+        **{
+            name: [(users[key], user) for key, user in program.users.items() if isinstance(user, kind)]
+            for name, kind in (("splines", UserSpline), ("intervals", UserInterval), ("grids", UserGrid))
+        },
         "prepare": preparation(program),
         "functions": functions,
         "public": [

@@ -51,5 +51,9 @@ class JaxPrinter(Printer):
     def _function(self, op: str) -> str:
         return FUNCTIONS[op]
 
+    def _gathered(self, array: str, first: int, count: int, index: str) -> str:
+        self.arrays.add(array)
+        return f"kg_gather({python_name(array)}[{first}:{first + count}], {index})"
+
     def _element(self, array: str, index: int) -> str:
         return super()._element(python_name(array), index)

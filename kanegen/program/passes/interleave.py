@@ -122,7 +122,7 @@ class _Reader:
 
     def _cost(self, value: Value) -> tuple[int, int]:
         """Operations and time of a value, computed from named ones."""
-        if value.op == "input":
+        if value.op in ("input", "gather"):
             self.arrays.add(value.payload[0])
         if value.op in LOADS:
             return 0, 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from kanegen.graph import Node, reachable
@@ -56,10 +57,26 @@ def hoist(program: Program) -> Program:
 
     A constant becomes an element of the array ``c`` if a value that changes during the run uses it, or if it is an
     output; constants that only other constants use are local to ``prepare``. The order is that of the graph, in
-    which operands come first.
+    which operands come first. They are followed by the elements of each ``gather`` in their order, also numbers and
+    parameters.
     """
-    needed = reachable((root for f in program.functions for root in f.roots), lambda node: node.constant)
-    return replace(program, constants=tuple(node for node in needed if node.constant and node.args))
+    roots = [root for f in program.functions for root in f.roots]
+    needed = reachable(roots, lambda node: node.constant)
+    moving = [node for node in needed if not node.constant]
+    blocks = dict.fromkeys(node.args[1:] for node in moving if node.op == "gather" and _is_block(node))
+    used = {x.index for x in roots}.union(x.index for node in moving for x in _single_operands(node))
+    constants = [node for node in needed if node.constant and node.args and node.index in used]
+    return replace(program, constants=tuple(chain(constants, *blocks)))
+
+
+def _is_block(node: Node) -> bool:
+    """Whether the elements of a ``gather`` are constants, so that they are neighbors in the array ``c``."""
+    return all(x.constant for x in node.args[1:])
+
+
+def _single_operands(node: Node) -> tuple[Node, ...]:
+    """The operands of a node, without those that it takes from a block."""
+    return node.args[:1] if node.op == "gather" and _is_block(node) else node.args
 
 
 @dataclass(frozen=True)
@@ -87,15 +104,20 @@ def lowered(function: Function, constants: Sequence[Node]) -> Lowered:
     kept: dict[str, Any] = vars(function)
     known = kept.get(_LOWERED)
     if known is None or known[0] is not constants:
-        known = kept[_LOWERED] = constants, lower(function.roots, {node.index: k for k, node in enumerate(constants)})
+        known = kept[_LOWERED] = constants, lower(function.roots, _positions(constants), constants)
     result: Lowered = known[1]
     return result
 
 
-def lower(roots: Iterable[Node], positions: Mapping[int, int]) -> Lowered:
+def _positions(constants: Sequence[Node]) -> dict[int, int]:
+    """Return the places in ``c`` of constants that are computed; numbers and parameters are read where they are."""
+    return {node.index: k for k, node in enumerate(constants) if node.args}
+
+
+def lower(roots: Iterable[Node], positions: Mapping[int, int], constants: Sequence[Node] = ()) -> Lowered:
     """Return the values of all nodes that the roots need.
 
-    Nodes in ``positions`` are loaded from the array ``c`` instead of being computed. A denominator of several
+    Nodes in ``positions`` are loaded from the array ``c`` of the ``constants`` instead of being computed. A denominator of several
     quotients is inverted once: for 2,000 operations with the 36 quotients of an 8 by 8 factorization, this takes
     0.92 of the time, although it adds an operation per denominator.
     """
@@ -105,6 +127,7 @@ def lower(roots: Iterable[Node], positions: Mapping[int, int]) -> Lowered:
     values: dict[int, Value] = {}
     reciprocals: dict[int, Value] = {}
     order: dict[Value, None] = {ONE: None}
+    blocks = _Blocks(constants)
     for node in needed:
         position = positions.get(node.index)
         if position is not None:
@@ -119,11 +142,42 @@ def lower(roots: Iterable[Node], positions: Mapping[int, int]) -> Lowered:
             order[value] = None
             if not numerator.is_one:
                 value = Value("mul", (values[numerator.index], value))
+        elif node.op == "gather":
+            value = blocks.element(node, values, order)
         else:
             value = Value(node.op, tuple(values[a.index] for a in node.args), node.payload)
         values[node.index] = value
         order[value] = None
     return Lowered(values, tuple(order), tuple(values[index] for index in gathered))
+
+
+class _Blocks:
+    """Where the elements of each ``gather`` begin among the constants."""
+
+    def __init__(self, constants: Sequence[Node]) -> None:
+        self._constants = constants
+        self._starts: dict[tuple[Node, ...], int | None] = {}
+
+    def element(self, node: Node, values: Mapping[int, Value], order: dict[Value, None]) -> Value:
+        """Return the value of a ``gather``: an element of ``c``, or choices between elements that are not there."""
+        index, elements = values[node.args[0].index], node.args[1:]
+        start = self._start(elements)
+        if start is not None:
+            return Value("gather", (index,), ("c", start, len(elements)))
+        result = values[elements[-1].index]
+        for k, element in enumerate(elements[:-1]):
+            number = Value("const", (), k)
+            condition = Value("eq", (index, number))
+            result = Value("select", (condition, values[element.index], result))
+            order.update(dict.fromkeys((number, condition, result)))
+        return result
+
+    def _start(self, elements: tuple[Node, ...]) -> int | None:
+        if elements not in self._starts:
+            constants, n = self._constants, len(elements)
+            places = (k for k in range(len(constants) - n, -1, -1) if constants[k] is elements[0])
+            self._starts[elements] = next((k for k in places if tuple(constants[k : k + n]) == elements), None)
+        return self._starts[elements]
 
 
 def shared_denominators(order: Sequence[Node], positions: Mapping[int, int]) -> set[int]:
@@ -173,12 +227,21 @@ def reads(program: Program) -> dict[str, Reads]:
     for function in program.functions:
         if not function.internal:
             values = (lowered(f, program.constants).order for f in called(program, function))
-            elements = {value.payload for order in values for value in order if value.op == "input"}
+            elements = {element for order in values for value in order for element in _elements(value)}
             constants = {k for array, k in elements if array == "c"}
             p = {i for array, i in elements if array == "p"}.union(*(of_constants[k] for k in constants))
             r, s = ({i for array, i in elements if array == name} for name in ("r", "s"))
             result[function.name] = Reads(*(tuple(sorted(indices)) for indices in (p, r, s, constants & fallible)))
     return result
+
+
+def _elements(value: Value) -> Iterator[tuple[str, int]]:
+    """Yield the elements of arrays that a value reads."""
+    if value.op == "input":
+        yield value.payload
+    elif value.op == "gather":
+        array, first, count = value.payload
+        yield from ((array, k) for k in range(first, first + count))
 
 
 def called(program: Program, function: Function) -> Iterator[Function]:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from kanegen.graph.derivatives import reachable
 from kanegen.graph.functions import Spline
+from kanegen.graph.grids import Grid, Interval
 from kanegen.precision import Precision
 from kanegen.program.passes.code import Code
 from kanegen.program.passes.count import operation_count
@@ -40,7 +41,39 @@ class UserSpline:
         return len(self.coefficients[0]) - 1
 
 
-User: TypeAlias = UserFunction | UserSpline
+@dataclass(frozen=True, eq=False)
+class UserInterval:
+    """The index of the interval between ``breakpoints`` that contains an argument."""
+
+    name: str
+    breakpoints: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class UserGrid:
+    """A derivative of these ``orders`` of a table of two arguments; ``values``: see :class:`kanegen.graph.grids.Grid`."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    values: tuple[tuple[tuple[float, ...], ...], ...]
+    orders: tuple[int, int]
+
+    @property
+    def cubic(self) -> bool:
+        """Whether slopes are given."""
+        return len(self.values[0][0]) > 1
+
+
+UserTable: TypeAlias = UserSpline | UserInterval | UserGrid
+User: TypeAlias = UserFunction | UserTable
+
+
+def arguments_of(user: User) -> tuple[str, ...]:
+    """The names of the arguments of a function or table."""
+    if isinstance(user, UserFunction):
+        return user.arguments
+    return ("x", "y") if isinstance(user, UserGrid) else ("x",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,4 +187,8 @@ def _users(functions: Sequence[Function]) -> dict[Any, User]:
 def _user(payload: Any) -> User:
     if isinstance(payload, Spline):
         return UserSpline(payload.name, tuple(payload.breakpoints), tuple(map(tuple, payload.coefficients)))
+    if isinstance(payload, Interval):
+        return UserInterval(payload.name, payload.points)
+    if isinstance(payload, Grid):
+        return UserGrid(payload.name, *payload.knots, payload.values, payload.orders)
     return UserFunction(payload.name, tuple(payload.arguments), payload.c_body)

@@ -195,7 +195,7 @@ def _arrays_read(lowered: Lowered) -> dict[Value, frozenset[str]]:
     """Return the arrays that each value depends on."""
     reads: dict[Value, frozenset[str]] = {}
     for value in lowered.order:
-        own = (value.payload[0],) if value.op == "input" else ()
+        own = (value.payload[0],) if value.op in ("input", "gather") else ()
         reads[value] = frozenset(own).union(*(reads[a] for a in value.args))
     return reads
 

@@ -16,7 +16,7 @@ from kanegen.errors import BuildError
 from kanegen.precision import PRECISIONS, Tolerance
 from kanegen.program.passes.code import Code, Evaluate, Gather, Let, Part, Section, Statement
 from kanegen.program.passes.lower import Value
-from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram, User, UserFunction, UserSpline
+from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram, User, UserFunction, UserGrid, UserInterval, UserSpline
 from kanegen.program.records import (
     Call,
     Check,
@@ -46,7 +46,7 @@ def program_text(program: LoweredProgram, printed: str = "") -> str:
         "functions": [_plain_function(function, users) for function in program.functions],
         "n_constants": program.n_constants,
         "prepare": _plain_code(program.prepare, users),
-        "users": [[isinstance(user, UserSpline), *vars(user).values()] for user in program.users.values()],
+        "users": [[_USERS.index(type(user)), *vars(user).values()] for user in program.users.values()],
         "contacts": [vars(entry) for entry in program.contacts],
         "events": [list(vars(entry).values()) for entry in program.events],
         "switches": [list(vars(entry).values()) for entry in program.switches],
@@ -95,8 +95,12 @@ def _member(kind: type[AnyCode], number: int) -> AnyCode:
     return {member.value: member for member in kind}[number]
 
 
-def _user(is_spline: bool, name: str, *rest: Any) -> User:
-    return UserSpline(name, *map(_frozen, rest)) if is_spline else UserFunction(name, tuple(rest[0]), rest[1])
+_USERS: Final[tuple[type[User], ...]] = (UserFunction, UserSpline, UserInterval, UserGrid)
+"""Kinds of functions of the user; their places are in the text."""
+
+
+def _user(kind: int, *values: Any) -> User:
+    return _USERS[kind](*map(_frozen, values))
 
 
 def _frozen(value: Any) -> Any:
