@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -18,11 +17,14 @@ CELLS: Final = (1, 2, 4, 8)
 
 @dataclass(frozen=True)
 class Guide:
-    """The intervals at which the cells of a guide begin; see ``kg_interval`` in ``templates/runtime/kg_table.h``."""
+    """The intervals at which the cells of a guide begin, the cells per unit, and the most starts in a cell.
+
+    See ``kg_interval`` in ``templates/runtime/kg_table.h``.
+    """
 
     cells: tuple[int, ...]
     scale: float
-    stride: int
+    count: int
 
 
 def guide(starts: Sequence[float], precision: Precision) -> Guide:
@@ -30,38 +32,32 @@ def guide(starts: Sequence[float], precision: Precision) -> Guide:
     real = np.float32 if precision.name == "float" else np.float64
     points = np.array(starts, dtype=real)
     length = points[-1] - points[0]
-    found = [Guide((0,), 0.0, _stride(len(points) - 1))]
+    found = [Guide((0,), 0.0, len(points) - 1)]
     for multiple in CELLS:
         with np.errstate(all="ignore"):
             scale = real(multiple * len(points)) / length
         if len(points) > 1 and np.isfinite(scale) and scale >= np.finfo(real).tiny:
             found.append(_guide(points, scale))
-    return min(found, key=lambda item: (item.stride, len(item.cells)))
+    return min(found, key=lambda item: (item.count, len(item.cells)))
 
 
 def _guide(points: Any, scale: Any) -> Guide:
     places = ((points - points[0]) * scale).astype(np.int64)
     counts = np.bincount(places[1:], minlength=int(places[-1]) + 1)
     before = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    return Guide(tuple(before.tolist()), float(scale), _stride(int(counts.max())))
-
-
-def _stride(count: int) -> int:
-    """The largest power of two up to the number of starts in a cell, which is the first comparison; 0 for none."""
-    return 1 << (count.bit_length() - 1) if count else 0
+    return Guide(tuple(before.tolist()), float(scale), int(counts.max()))
 
 
 @dataclass
 class Abscissae:
-    """The starts of the intervals of one or more tables, padded, with the guide and the inverse lengths for grids."""
+    """The starts of the intervals of one or more tables, padded, with the guide."""
 
     identifier: str
     starts: tuple[float, ...]
     last: int
     cells: tuple[int, ...]
     scale: float
-    stride: int
-    inverses: tuple[float, ...] = ()
+    count: int
     users: dict[str, None] = field(default_factory=dict)
 
     @property
@@ -71,33 +67,33 @@ class Abscissae:
 
 
 @dataclass(frozen=True)
-class TableEntry:
-    """One table or a derivative of it, as the template prints it; ``data``: the array of the values of a grid.
+class GridCells:
+    """The coefficients of the cells of a grid, which its derivatives share."""
 
-    ``row``, ``per_point``: numbers in it from one point along x to the next, and of a point.
-    """
+    identifier: str
+    name: str
+    cells: tuple[tuple[float, ...], ...]
+
+    @property
+    def per_cell(self) -> int:
+        """Number of coefficients of a cell."""
+        return len(self.cells[0])
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """One table or a derivative of it, as the template prints it; ``data``: the coefficients of a grid."""
 
     identifier: str
     kind: str
     user: UserTable
     points: tuple[Abscissae, ...]
-    data: str = ""
-    row: int = 0
-    per_point: int = 0
+    data: GridCells | None = None
 
     @property
     def name(self) -> str:
+        """The name that the user gave."""
         return self.user.name
-
-
-@dataclass(frozen=True)
-class GridValues:
-    """The values of a grid, which its derivatives share."""
-
-    identifier: str
-    name: str
-    values: tuple[tuple[tuple[float, ...], ...], ...]
-    cubic: bool
 
 
 def tables_context(users: Sequence[tuple[str, UserTable]], precision: Precision) -> Mapping[str, Any]:
@@ -107,7 +103,7 @@ def tables_context(users: Sequence[tuple[str, UserTable]], precision: Precision)
     return {
         "user_tables": entries,
         "abscissae": list(printed.abscissae.values()),
-        "grid_values": list(printed.grids.values()),
+        "grids": list(printed.grids.values()),
     }
 
 
@@ -117,30 +113,54 @@ class _Printed:
     def __init__(self, precision: Precision) -> None:
         self._precision = precision
         self.abscissae: dict[tuple[float, ...], Abscissae] = {}
-        self.grids: dict[Any, GridValues] = {}
+        self.grids: dict[Any, GridCells] = {}
 
     def entry(self, identifier: str, user: UserTable) -> TableEntry:
         if isinstance(user, UserGrid):
-            key = user.values
-            known = self.grids.get(key)
+            known = self.grids.get(user.values)
             if known is None:
-                known = self.grids[key] = GridValues(f"{identifier}_values", user.name, user.values, user.cubic)
-            points = tuple(self._points(knots, user.name, lengths=True) for knots in (user.x, user.y))
-            per_point = len(user.values[0][0])
-            return TableEntry(identifier, "grid", user, points, known.identifier, len(user.y) * per_point, per_point)
+                known = self.grids[user.values] = GridCells(f"{identifier}_cells", user.name, _cells(user))
+            return TableEntry(identifier, "grid", user, tuple(self._points(x, user.name) for x in (user.x, user.y)), known)
         kind = "interval" if isinstance(user, UserInterval) else "spline"
         return TableEntry(identifier, kind, user, (self._points(user.breakpoints, user.name),))
 
-    def _points(self, knots: tuple[float, ...], name: str, *, lengths: bool = False) -> Abscissae:
+    def _points(self, knots: tuple[float, ...], name: str) -> Abscissae:
         found = self.abscissae.get(knots)
         if found is None:
             starts = knots[:-1]
             made = guide(starts, self._precision)
-            beyond = (self._precision.largest,) * max(2 * made.stride - 1, 0)
-            identifier, last = f"abscissae_{len(self.abscissae)}", len(starts) - 1
-            found = Abscissae(identifier, (*starts, *beyond), last, made.cells, made.scale, made.stride)
+            beyond = (self._precision.largest,) * made.count
+            identifier = f"abscissae_{len(self.abscissae)}"
+            found = Abscissae(identifier, (*starts, *beyond), len(starts) - 1, made.cells, made.scale, made.count)
             self.abscissae[knots] = found
-        if lengths and not found.inverses:
-            found.inverses = tuple(1.0 / (b - a) for a, b in pairwise(knots))
         found.users[name] = None
         return found
+
+
+def _cells(user: UserGrid) -> tuple[tuple[float, ...], ...]:
+    """The coefficients of each cell: of ascending powers along x, for each power along y."""
+    given = np.array(user.values)
+    (p, q), size = (_basis(np.diff(points), user.cubic) for points in (user.x, user.y)), 4 if user.cubic else 2
+    # What is given at the corners of each cell, as value and slope at the start and at the end of both sides.
+    corners = np.stack([np.stack([given[a : a - 1 or None, b : b - 1 or None] for b in (0, 1)]) for a in (0, 1)])
+    if not user.cubic:
+        ends = corners[..., 0]
+    else:
+        ends = corners.reshape((*corners.shape[:-1], 2, 2)).transpose(0, 4, 1, 5, 2, 3)
+        ends = ends.reshape((4, 4, *ends.shape[4:]))
+    cells = np.einsum("ika,jmb,abij->ijmk", p, q, ends)
+    return tuple(map(tuple, cells.reshape(-1, size * size).tolist()))
+
+
+def _basis(lengths: Any, cubic: bool) -> Any:
+    """The coefficients of ascending powers (n, k, a) of the weights of `kanegen.graph.grids.weights` for each length."""
+    h, one, zero = lengths, np.ones_like(lengths), np.zeros_like(lengths)
+    if not cubic:
+        return np.array([[one, zero], [-1 / h, 1 / h]]).transpose(2, 0, 1)
+    rows = [
+        [one, zero, zero, zero],
+        [zero, one, zero, zero],
+        [-3 / h**2, -2 / h, 3 / h**2, -1 / h],
+        [2 / h**3, 1 / h**2, -2 / h**3, 1 / h**2],
+    ]
+    return np.array(rows).transpose(2, 0, 1)
