@@ -80,7 +80,7 @@ class Status(Code):
     OUTSIDE_TABLE = (
         -3,
         "the argument of a spline or of a Piecewise is beyond the interval in which it has values: say what is beyond, "
-        'by extrapolate="constant" or "polynomial" of kg.Spline, or a last branch (value, True) of a Piecewise, or '
+        'by extrapolate="constant" or "polynomial" of the table, or a last branch (value, True) of a Piecewise, or '
         "give points that reach further",
         "the argument of a table is beyond its ends; kg_outside_table (kg_model.h) says which",
     )

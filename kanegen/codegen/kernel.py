@@ -106,7 +106,9 @@ def users_context(program: LoweredProgram) -> dict[str, object]:
     return {
         "precision": program.precision.name,
         "user_functions": [(name, user) for name, user in users if isinstance(user, UserFunction)],
-        **tables_context([(name, user) for name, user in users if not isinstance(user, UserFunction)], program.precision),
+        **tables_context(
+            [(name, user) for name, user in users if not isinstance(user, UserFunction)], program.precision
+        ),
     }
 
 
@@ -129,7 +131,7 @@ def _require_range(program: Program) -> None:
     places: dict[float, dict[str, None]] = {}
     for function in program.functions:
         for node in reachable(function.roots):
-            numbers = [node.payload] if node.op == "const" else ()
+            numbers: tuple[float, ...] = (node.payload,) if node.op == "const" else ()
             if isinstance(node.payload, Tabulated):
                 numbers = node.payload.numbers
             for number in numbers:

@@ -120,7 +120,8 @@ class Printer:
         if op == "input":
             return self._element(*value.payload)
         if op == "gather":
-            return self._gathered(*value.payload, self.expression(args[0]))
+            array, first, length = value.payload
+            return self._gathered(array, first, length, self.expression(args[0]))
         if op in ("sine", "cosine"):
             return self._element(op, value.payload)
         if op == "select":

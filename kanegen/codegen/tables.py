@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from kanegen.precision import Precision
-from kanegen.program.passes.lowered import UserGrid, UserInterval, UserSpline, UserTable
+from kanegen.program.passes.lowered import UserGrid, UserInterval, UserTable
 
 CELLS: Final = (1, 2, 4, 8)
 """Numbers of cells of a guide that are tried, in multiples of the number of intervals."""
@@ -120,7 +120,9 @@ class _Printed:
             known = self.grids.get(user.values)
             if known is None:
                 known = self.grids[user.values] = GridCells(f"{identifier}_cells", user.name, _cells(user))
-            return TableEntry(identifier, "grid", user, tuple(self._points(x, user.name) for x in (user.x, user.y)), known)
+            return TableEntry(
+                identifier, "grid", user, tuple(self._points(x, user.name) for x in (user.x, user.y)), known
+            )
         kind = "interval" if isinstance(user, UserInterval) else "spline"
         return TableEntry(identifier, kind, user, (self._points(user.breakpoints, user.name),))
 
@@ -153,7 +155,7 @@ def _cells(user: UserGrid) -> tuple[tuple[float, ...], ...]:
 
 
 def _basis(lengths: Any, cubic: bool) -> Any:
-    """The coefficients of ascending powers (n, k, a) of the weights of `kanegen.graph.grids.weights` for each length."""
+    """The coefficients (n, k, a) of ascending powers in `kanegen.graph.grids.weights`, for each length."""
     h, one, zero = lengths, np.ones_like(lengths), np.zeros_like(lengths)
     if not cubic:
         return np.array([[one, zero], [-1 / h, 1 / h]]).transpose(2, 0, 1)

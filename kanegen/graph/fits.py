@@ -26,8 +26,8 @@ def slopes(x: Sequence[Any], y: Sequence[Any], kind: str, choose: Choose = choos
     """The slopes at each point of an interpolant of a kind with slopes; ``x`` increases.
 
     ``"cubic"``: a cubic spline whose first two and last two pieces are one polynomial each (not-a-knot), a parabola for
-    3 points; ``"natural"``: a cubic spline without curvature at the ends; ``"monotone"``: the weighted harmonic means of
-    Fritsch and Butland (1984), zero at a turning point. 2 points have the slope of the line.
+    3 points; ``"natural"``: a cubic spline without curvature at the ends; ``"monotone"``: weighted harmonic means
+    (Fritsch and Butland 1984), zero at a turning point. 2 points have the slope of the line.
     """
     h = [b - a for a, b in pairwise(x)]
     rises = [(b - a) * (1 / length) for (a, b), length in zip(pairwise(y), h, strict=True)]

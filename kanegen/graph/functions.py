@@ -232,6 +232,23 @@ def _function_problems(function: Function) -> list[str]:
     return problems + [f"{what} {message}" for holds, message in checks if not holds]
 
 
+@dataclass(frozen=True)
+class TableUnits:
+    """The units of the arguments of a table, and that of its value as powers of units."""
+
+    arguments: tuple[str, ...]
+    value: tuple[tuple[str, int], ...]
+
+    def derivative(self, index: int) -> TableUnits:
+        """Those of the derivative with respect to an argument."""
+        return TableUnits(self.arguments, (*self.value, (self.arguments[index], -1)))
+
+
+def derived_units(units: TableUnits | None, index: int) -> TableUnits | None:
+    """The units of a derivative, None for a table without units."""
+    return None if units is None else units.derivative(index)
+
+
 class Tabulated:
     """A function of arguments that are searched in tables: what compiled code evaluates of a table.
 
@@ -247,7 +264,12 @@ class Tabulated:
     domains: tuple[Domain | None, ...]
     numbers: tuple[float, ...]
     levels: tuple[tuple[float, ...], ...]
-    content: str
+    units: TableUnits | None
+
+    @property
+    def content(self) -> str:
+        """Text that changes whenever the generated code would."""
+        raise NotImplementedError
 
     def extended(self, *arguments: Any) -> Any:
         """The value at any arguments; the first and the last pieces continue beyond the domains."""
@@ -271,23 +293,6 @@ class Tabulated:
             if domain is not None:
                 domain.require(x)
         return self.extended(*arguments)
-
-
-@dataclass(frozen=True)
-class TableUnits:
-    """The units of the arguments of a table, and that of its value as powers of units."""
-
-    arguments: tuple[str, ...]
-    value: tuple[tuple[str, int], ...]
-
-    def derivative(self, index: int) -> TableUnits:
-        """Those of the derivative with respect to an argument."""
-        return TableUnits(self.arguments, (*self.value, (self.arguments[index], -1)))
-
-
-def derived_units(units: TableUnits | None, index: int) -> TableUnits | None:
-    """The units of a derivative, None for a table without units."""
-    return None if units is None else units.derivative(index)
 
 
 EXTRAPOLATIONS: Final = ("error", "constant", "polynomial")

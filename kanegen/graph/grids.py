@@ -20,7 +20,7 @@ import sympy
 
 from kanegen.errors import DerivationError
 from kanegen.graph import fits
-from kanegen.graph.functions import Domain, Tabulated, TableUnits, applied_class, derived_units, place
+from kanegen.graph.functions import Domain, TableUnits, Tabulated, applied_class, derived_units, place
 from kanegen.graph.interpret import evaluate, numpy_context
 from kanegen.graph.nodes import Graph, Node
 
@@ -71,7 +71,7 @@ class Interval(Tabulated):
         return hash(self.points)
 
     @property
-    def content(self) -> str:  # type: ignore[override]
+    def content(self) -> str:
         """Text that changes whenever the generated code would."""
         return repr((self.name, self.points, self.domain))
 
@@ -117,9 +117,9 @@ class Grid(Tabulated):
     def __init__(
         self,
         name: str,
-        knots: tuple[tuple[float, ...], tuple[float, ...]],
+        knots: tuple[tuple[float, ...], ...],
         values: tuple[tuple[tuple[float, ...], ...], ...],
-        domains: tuple[Domain | None, Domain | None],
+        domains: tuple[Domain | None, ...],
         orders: tuple[int, int] = (0, 0),
         units: TableUnits | None = None,
     ) -> None:
@@ -132,7 +132,7 @@ class Grid(Tabulated):
         return self._applied(*arguments)
 
     @property
-    def content(self) -> str:  # type: ignore[override]
+    def content(self) -> str:
         """Text that changes whenever the generated code would."""
         return repr((self.name, self.knots, self.values, self.domains, self.orders))
 
@@ -180,10 +180,14 @@ class Grid(Tabulated):
             return lambda *arguments: sympy.S.Zero
         # Kept, so that equal derivatives are the same SymPy function and share a node of the graph.
         if index not in self._derivatives:
-            name = f"{self.name}_{'x' * orders[0]}{'y' * orders[1]}" if not any(self.orders) else self.name + AXES[index]
+            name = (
+                f"{self.name}_{'x' * orders[0]}{'y' * orders[1]}" if not any(self.orders) else self.name + AXES[index]
+            )
             known = self._derivatives.get(1 - index)
             twin = known._derivatives.get(index) if known is not None else None
-            self._derivatives[index] = twin or Grid(name, self.knots, self.values, self.domains, orders, derived_units(self.units, index))
+            self._derivatives[index] = twin or Grid(
+                name, self.knots, self.values, self.domains, orders, derived_units(self.units, index)
+            )
         return self._derivatives[index]
 
 
@@ -203,16 +207,16 @@ def weighted(element: Callable[[int, int, int], Any], a: Sequence[Any], b: Seque
     return total
 
 
-def grid_values(x: Sequence[Any], y: Sequence[Any], z: Sequence[Sequence[Any]], kind: str) -> list[list[tuple[Any, ...]]]:
+def grid_values(
+    x: Sequence[Any], y: Sequence[Any], z: Sequence[Sequence[Any]], kind: str
+) -> list[list[tuple[Any, ...]]]:
     """What a `Grid` has at its points, from ``z[i][j]``, numbers or nodes."""
     if kind == "linear":
         return [[(value,) for value in row] for row in z]
     along_x = _transposed([fits.slopes(x, column, kind) for column in _transposed(z)])
     along_y = [fits.slopes(y, row, kind) for row in z]
     mixed = [fits.slopes(y, row, kind) for row in along_x]
-    return [
-        list(zip(*rows, strict=True)) for rows in zip(z, along_y, along_x, mixed, strict=True)
-    ]
+    return [list(zip(*rows, strict=True)) for rows in zip(z, along_y, along_x, mixed, strict=True)]
 
 
 def _transposed(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
@@ -323,7 +327,9 @@ class Composed:
     def _curve(self, graph: Graph, arguments: Sequence[Node], given: Sequence[Node]) -> Node:
         (x,), points = self.points.knots, self.points
         if points.kind == "linear":
-            rises = [(b - a) * (1 / (high - low)) for (a, b), (low, high) in zip(pairwise(given), pairwise(x), strict=True)]
+            rises = [
+                (b - a) * (1 / (high - low)) for (a, b), (low, high) in zip(pairwise(given), pairwise(x), strict=True)
+            ]
             coefficients = [tuple(given[:-1]), tuple(rises)]
         else:
             slopes = fits.slopes(x, given, points.kind, partial(_choose, graph))
@@ -387,7 +393,7 @@ class Points:
 
     @cached_property
     def _grid(self) -> Grid:
-        return Grid(self.name, self.knots, self.given, self.domains)  # type: ignore[arg-type]
+        return Grid(self.name, self.knots, self.given, self.domains)
 
     def grid(self, orders: Sequence[int]) -> Any:
         """The grid, or a derivative of it."""

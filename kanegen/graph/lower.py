@@ -184,7 +184,8 @@ def _user_function(lowering: Lowering, expr: Any) -> Node:
                 domain.require(argument.payload)
             except SolveError as outside:
                 raise UnsupportedError(expr, str(outside)) from None
-    return function.node(lowering.graph, arguments)
+    node: Node = function.node(lowering.graph, arguments)
+    return node
 
 
 # -- sums, products, powers ---------------------------------------------------------------------------------

@@ -51,8 +51,8 @@ class Table:
         Units of the arguments and of the value, such as ``("rad", "mm")``, of which the dimensions are compared if the
         model has units. All numbers are in coherent SI units.
     parameters
-        Whether the values are parameters of the model, named ``name_0``, ``name_1`` ... or ``name_0_0`` ...: they change
-        without a new build. The model needs their values: ``parameters={**table.parameters, ...}``.
+        Whether the values are parameters of the model, named ``name_0``, ``name_1`` ... or ``name_0_0`` ..., which
+        change without a new build. The model needs their values: ``parameters={**table.parameters, ...}``.
 
     Values can be SymPy expressions of parameters in place of numbers. They must not change during a run.
 
@@ -103,7 +103,9 @@ class Table:
             problems.append(f"{self._what}: {axis} must be an array of numbers ({error})")
             return np.zeros(0)
         if found.ndim != 1 or found.size < 2:
-            problems.append(f"{self._what} has {axis} of shape {found.shape}: expected one dimension, at least 2 points")
+            problems.append(
+                f"{self._what} has {axis} of shape {found.shape}: expected one dimension, at least 2 points"
+            )
         elif not np.all(np.isfinite(found)):
             problems.append(f"{self._what} has {axis}[{int(np.argmin(np.isfinite(found)))}] that is not finite")
         else:
@@ -152,8 +154,10 @@ class Table:
 
     def _parameters(self, values: Any) -> tuple[Any, dict[Any, float]]:
         if values.dtype == object:
-            raise ModelError(f"{self._what} has parameters=True and values that are expressions: give numbers, or leave "
-                             "out parameters=")
+            raise ModelError(
+                f"{self._what} has parameters=True and values that are expressions: give numbers, or leave "
+                "out parameters="
+            )
         symbols = np.empty(values.shape, dtype=object)
         for place in np.ndindex(values.shape):
             symbols[place] = sympy.Symbol(f"{self.name}_{'_'.join(map(str, place))}", real=True)
@@ -174,9 +178,10 @@ class Table:
         )
         given = None
         if values.dtype != object:
-            given = tuple(map(tuple, grid_values(*knots, values.tolist(), self.kind)))
+            x, y = knots
+            given = tuple(map(tuple, grid_values(x, y, values.tolist(), self.kind)))
             if self.extrapolate != "constant":
-                return Grid(self.name, knots, given, domains, units=units)  # type: ignore[arg-type]
+                return Grid(self.name, knots, given, domains, units=units)
         points = Points(self.name, knots, self.kind, self.extrapolate, domains, values.size, given)
         return Composed(points, units)
 
@@ -203,7 +208,7 @@ class Table:
         return bool(self._values_given.dtype == object)
 
     def python(self, *arguments: Any) -> Any:
-        """The value at numbers or arrays, with the given values of parameters. Raises `SolveError` beyond the points."""
+        """The value at numbers or arrays, with the given values of parameters; beyond the points, a `SolveError`."""
         numbers: Iterable[Any] = ()
         if self._varies:
             numbers = [float(self.parameters.get(value, value)) for value in self._values_given.ravel()]
@@ -288,9 +293,11 @@ def _number(text: str | None, where: str) -> float:
 def _grid_of(x: Array, y: Array, z: Array) -> tuple[Array, Array, Array]:
     """The axes and values of a grid, from its points in any order."""
     (rows, i), (columns, j) = (np.unique(values, return_inverse=True) for values in (x, y))
-    if len({*zip(i.tolist(), j.tolist(), strict=True)}) != rows.size * columns.size or x.size != rows.size * columns.size:
+    size = rows.size * columns.size
+    if x.size != size or len({*zip(i.tolist(), j.tolist(), strict=True)}) != size:
         raise ModelError(
-            f"kg.Table.from_frame: {x.size} points with {rows.size} values of x and {columns.size} of y are no full grid"
+            f"kg.Table.from_frame: {x.size} points with {rows.size} values of x and {columns.size} of y are no full "
+            "grid, in which each x occurs with each y once"
         )
     values = np.empty((rows.size, columns.size))
     values[i, j] = z

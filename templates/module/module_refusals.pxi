@@ -53,7 +53,7 @@ cdef object _refuse_outside(Function f, const kg_point *a):
             raise SolveError(
                 f"{f.name} cannot be evaluated: the argument of {label} is {tables.scratch[2 * i]:.9g}, but it has values "
                 f"from {lowest:.9g} to {highest:.9g} only ({_state(f, a)}): say what is beyond, by "
-                'extrapolate="constant" or "polynomial" of kg.Spline, or a last branch (value, True) of a Piecewise, or '
+                'extrapolate="constant" or "polynomial" of the table, or a last branch (value, True) of a Piecewise, or '
                 "give points that reach further"
             )
 

@@ -115,6 +115,6 @@ def _require_no_code(functions: Mapping[str, Function], model: str) -> None:
         listed = ", ".join(repr(function.name) for function in functions.values())
         raise BuildError(
             f"{model!r} calls {listed}: a kg.Function is text in C and an object of Python, and a module of its own "
-            "has neither. Use kanegen.derive(model).to_jax(), which calls the object, or replace it by a kg.Spline or "
+            "has neither. Use kanegen.derive(model).to_jax(), which calls the object, or replace it by a kg.Table or "
             "a SymPy expression"
         )

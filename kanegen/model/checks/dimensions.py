@@ -17,9 +17,10 @@ from sympy.functions.elementary.hyperbolic import HyperbolicFunction, InverseHyp
 from sympy.functions.elementary.trigonometric import InverseTrigonometricFunction, TrigonometricFunction
 from sympy.physics.vector import dynamicsymbols
 
+from kanegen.graph.functions import TableUnits
 from kanegen.model.contacts import is_multiplier
 from kanegen.model.expressions import is_time_function, symbol_name
-from kanegen.units import Exponents, exponents, spelled
+from kanegen.units import Exponents, exponents, read_unit, spelled
 
 Dimension: TypeAlias = Mapping[Any, Fraction]
 """Exponents of base units (strings) and of unknown units (symbols, or integers for numbers that can have a unit)."""
@@ -164,7 +165,31 @@ class Dimensions:
             return NONE
         if isinstance(expr, (sympy.Abs, sympy.floor, sympy.ceiling)):
             return arguments[0]
-        return NONE if isinstance(expr, _NUMBERED) else self.wildcard()  # functions and splines of the user
+        table = getattr(expr, "kanegen_function", None)
+        if table is not None and getattr(table, "units", None) is not None:
+            return self._table(expr, table.name, table.units, arguments, where)
+        return NONE if isinstance(expr, _NUMBERED) else self.wildcard()  # functions and tables without units
+
+    def _table(self, expr: Any, name: str, units: TableUnits, arguments: list[Dimension], where: str) -> Dimension:
+        """The dimension of the value of a table; its arguments, and its values if they are parameters, are compared."""
+        texts = dict.fromkeys((*units.arguments, units.value[0][0]))
+        given = {text: self._of_text(text, f"a unit of the table {name!r}") for text in texts}
+        values = len(arguments) - len(units.arguments)
+        expected = [*(given[text] for text in units.arguments), *values * [given[units.value[0][0]]]]
+        for argument, dimension, wanted in zip(expr.args, arguments, expected, strict=True):
+            if not self.agree(dimension, wanted) and not argument.is_number:
+                self.problems[
+                    f"{where}: {_short(argument)} in the table {name!r} has the unit "
+                    f"{self._unit(argument, dimension)}: expected {self._spelled(wanted)}{_advice(argument)}"
+                ] = None
+        return product(*((given[text], power) for text, power in units.value))
+
+    def _of_text(self, text: str, where: str) -> Dimension:
+        """The dimension of a unit; any if it cannot be read, which is a problem."""
+        problems: list[str] = []
+        unit = read_unit(text, where, problems)
+        self.problems.update(dict.fromkeys(problems))
+        return self.wildcard() if unit is None else unit.exponents
 
     def _power(self, expr: Any, where: str) -> Dimension:
         base, exponent = (self.of(argument, where) for argument in expr.args)

@@ -202,7 +202,7 @@ def _unknown(model: SystemDescription, places: Sequence[Place]) -> Iterator[str]
             yield f"{base} {where} has functions of time at another time: {DELAYS}"
         else:
             known = {getattr(symbol, "func", None) for symbol in kinds}
-            advice = "expected a kg.Function or kg.Spline, which can be evaluated"
+            advice = "expected a kg.Function or kg.Table, which can be evaluated"
             advice = DELAYS if getattr(base, "func", None) in known else advice
             yield f"{base} {where} is an undefined function of something other than time: {advice}"
 

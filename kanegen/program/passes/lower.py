@@ -117,9 +117,9 @@ def _positions(constants: Sequence[Node]) -> dict[int, int]:
 def lower(roots: Iterable[Node], positions: Mapping[int, int], constants: Sequence[Node] = ()) -> Lowered:
     """Return the values of all nodes that the roots need.
 
-    Nodes in ``positions`` are loaded from the array ``c`` of the ``constants`` instead of being computed. A denominator of several
-    quotients is inverted once: for 2,000 operations with the 36 quotients of an 8 by 8 factorization, this takes
-    0.92 of the time, although it adds an operation per denominator.
+    Nodes in ``positions`` are loaded from the array ``c`` of the ``constants`` instead of being computed. A denominator
+    of several quotients is inverted once: for 2,000 operations with the 36 quotients of an 8 by 8 factorization, this
+    takes 0.92 of the time, although it adds an operation per denominator.
     """
     needed = reachable(roots, lambda node: node.index in positions)
     shared = shared_denominators(needed, positions)

@@ -51,7 +51,7 @@ class UserInterval:
 
 @dataclass(frozen=True, eq=False)
 class UserGrid:
-    """A derivative of these ``orders`` of a table of two arguments; ``values``: see :class:`kanegen.graph.grids.Grid`."""
+    """A derivative of these ``orders`` of a table of two arguments; ``values``: those of `kanegen.graph.grids.Grid`."""
 
     name: str
     x: tuple[float, ...]
@@ -190,5 +190,6 @@ def _user(payload: Any) -> User:
     if isinstance(payload, Interval):
         return UserInterval(payload.name, payload.points)
     if isinstance(payload, Grid):
-        return UserGrid(payload.name, *payload.knots, payload.values, payload.orders)
+        x, y = payload.knots
+        return UserGrid(payload.name, x, y, payload.values, payload.orders)
     return UserFunction(payload.name, tuple(payload.arguments), payload.c_body)

@@ -16,7 +16,15 @@ from kanegen.errors import BuildError
 from kanegen.precision import PRECISIONS, Tolerance
 from kanegen.program.passes.code import Code, Evaluate, Gather, Let, Part, Section, Statement
 from kanegen.program.passes.lower import Value
-from kanegen.program.passes.lowered import LoweredFunction, LoweredProgram, User, UserFunction, UserGrid, UserInterval, UserSpline
+from kanegen.program.passes.lowered import (
+    LoweredFunction,
+    LoweredProgram,
+    User,
+    UserFunction,
+    UserGrid,
+    UserInterval,
+    UserSpline,
+)
 from kanegen.program.records import (
     Call,
     Check,
