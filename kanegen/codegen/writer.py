@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kanegen.codegen.printer import Printer
 from kanegen.codegen.text import comment, literal, wrapped
@@ -25,6 +25,10 @@ class Lines(NamedTuple):
     lines: tuple[str, ...]
 
 
+LONG: Final = 4000
+"""Statements of a function from which on a compiler needs seconds to optimize it."""
+
+
 @dataclass(frozen=True)
 class Body:
     """The statements of a C function and the arrays that occur in them, including ``sine`` and ``cosine``.
@@ -36,6 +40,11 @@ class Body:
     arrays: frozenset[str]
     has_result: bool = False
     passes_arguments: bool = False
+
+    @property
+    def is_long(self) -> bool:
+        """Whether optimizing would take the compiler seconds."""
+        return sum(len(section.lines) for section in self.sections) > LONG
 
 
 @dataclass(frozen=True)

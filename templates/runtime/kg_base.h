@@ -129,6 +129,16 @@ typedef double kg_real;
 #define KG_COLD
 #endif
 
+/* Attribute of long functions that are called once before a run: the compiler does not optimize them, which would take
+ * 15 times as long. */
+#if defined(__clang__)
+#define KG_UNOPTIMIZED __attribute__((optnone))
+#elif defined(__GNUC__)
+#define KG_UNOPTIMIZED __attribute__((optimize("O0")))
+#else
+#define KG_UNOPTIMIZED
+#endif
+
 #if defined(__cplusplus)
 #define KG_RESTRICT __restrict
 #else

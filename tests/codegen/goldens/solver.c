@@ -9,7 +9,7 @@
 #include "solver.h"
 #include "kg_linalg.h"
 #include "kg_sincos.h"
-#include "kg_spline.h"
+#include "kg_table.h"
 
 /* Every function computes out from the point `at`, which has the following arrays, and p; work is scratch (kg_model.h).
  *
@@ -56,21 +56,27 @@ static kg_real user_function_0(kg_real x)
   return x / (1.0 + x * x);
 }
 
-/* User spline: table *<U+002F> */
-static const kg_real user_spline_1_breakpoints[] = {
+/* Where the intervals of table *<U+002F> start, and their guide. */
+static const kg_real abscissae_0[] = {
     KG_C(0.0),
     KG_C(1.0),
     KG_C(2.5),
-    KG_C(4.0),
+    KG_C(1.7976931348623157e+308),
 };
+static const int abscissae_0_guide[] = {
+    0, 0, 1, 1,
+};
+
+/* User spline: table *<U+002F> */
 static const kg_real user_spline_1_coefficients[] = {
     KG_C(0.0), KG_C(5.572222222222223), -KG_C(4.3611111111111125), KG_C(0.7888888888888896),
-    KG_C(2.0), -KG_C(0.7833333333333334), -KG_C(1.9944444444444445), KG_C(0.7888888888888889),
-    -KG_C(1.0), -KG_C(1.4416666666666667), KG_C(1.5555555555555547), KG_C(0.7888888888888895),
+    KG_C(2.0), -KG_C(0.7833333333333334), -KG_C(1.994444444444444), KG_C(0.7888888888888888),
+    -KG_C(1.0), -KG_C(1.4416666666666669), KG_C(1.5555555555555547), KG_C(0.7888888888888894),
 };
 static kg_real user_spline_1(kg_real x)
 {
-  return kg_spline(4, 3, user_spline_1_breakpoints, user_spline_1_coefficients, x);
+  const int i = kg_interval(abscissae_0, 2, abscissae_0_guide, KG_C(1.2), 1, x);
+  return kg_polynomial(3, user_spline_1_coefficients + i * (ptrdiff_t)4, x - abscissae_0[i]);
 }
 
 /* Computes the constants c from the parameters and gains. */

@@ -182,7 +182,7 @@ def test_a_cubic_of_sympy_is_read_as_a_spline() -> None:
     f = sm.lambdify(x, force)
     for place in (0.0, 0.7, 1.0, 2.0, 3.3, 5.0):
         assert s.rhs(0.0, [place], [0.0])[1][0] == pytest.approx(float(f(place)), rel=1e-12, abs=1e-12)
-    assert "kg_spline(" in s.sources.text(s.sources.kernel)
+    assert "kg_polynomial(" in s.sources.text(s.sources.kernel)
     with raises(kg.SolveError, "Piecewise in x(t)", "5.5", "from 0 to 5"):
         s.rhs(0.0, [5.5], [0.0])
 
