@@ -24,6 +24,7 @@ from kanegen.cli.bench.pair import (
 )
 from kanegen.cli.bench.peers import PeerError, apply_kanes_method, build_from_kane
 from kanegen.cli.bench.startup import measure_startup
+from kanegen.cli.bench.tables import CALLS, table_costs
 from kanegen.cli.tables import make_table, number_text, seconds_text
 from kanegen.codegen.description import Description
 from kanegen.errors import BuildError
@@ -148,6 +149,7 @@ class Benchmark:
             ("integrating ensembles", self._ensemble),
             ("calling from Python", self._call),
             ("evaluating a feedback law", self._law),
+            ("evaluating tables", self._tables),
             ("sampling inputs", self._samples),
             ("starting up", self._startup),
             ("integrating the rolling disk", self._integration),
@@ -241,6 +243,15 @@ class Benchmark:
         detail = f"lqr_cart_pole, rk4: {seconds_text(law)} against {seconds_text(constant)} with a constant input"
         what = "an evaluation in a run under a law u = -K x"
         return [Result(what, law / constant, Target(1.05, 1.03, "times"), detail)]
+
+    def _tables(self) -> list[Result]:
+        best = table_costs(self.rounds)
+        targets = {"curve": Target(8.0, 4.0, "ns"), "surface": Target(20.0, 10.0, "ns")}
+        of = {"curve": "a cubic table of 100 uneven points", "surface": "a cubic table of 50 x 50 uneven points"}
+        return [
+            Result(f"{of[name]} at random arguments", 1e9 * best[name], target, f"{CALLS} evaluations in a function")
+            for name, target in targets.items()
+        ]
 
     def _samples(self) -> list[Result]:
         best = costs.sample_costs(self._file("cart_pole"), self.rounds)
