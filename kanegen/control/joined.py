@@ -15,7 +15,7 @@ from kanegen.backends.cython.batch import lane_library, load_library
 from kanegen.backends.cython.toolchain import CompilerOptions
 from kanegen.codegen.sources import render
 from kanegen.control.layout import Layout, Places
-from kanegen.control.program import NonlinearProgram, Pattern
+from kanegen.control.program import Memory, NonlinearProgram, Pattern
 from kanegen.control.transcription import Integers
 
 _FUNCTIONS = ("cost", "gradient", "constraints", "jacobian", "hessian")
@@ -81,7 +81,7 @@ class JoinedProgram:
         self.n_x, self.n_g = 1 + max(int(each.max()) for each in places), sum(part.n_g for part in parts)
         firsts = np.cumsum([0, *(part.n_g for part in parts)])
         self.rows = tuple(slice(int(a), int(b)) for a, b in pairwise(firsts))
-        self._kept: list[Any] = []
+        self._memory = Memory()
         self._patterns()
         self._structure()
 
@@ -116,22 +116,16 @@ class JoinedProgram:
                 setattr(record, name, part.function(name))
             record.data, record.n_x, record.n_g = part.data, part.n_x, part.n_g
             record.n_jacobian, record.n_hessian = len(part.jacobian_pattern.rows), len(entries)
-            record.variables, record.entries = self._ints(places), self._ints(entries)
+            record.variables, record.entries = self._memory.ints(places), self._memory.ints(entries)
             rows, columns = part.hessian_pattern
-            record.factors = self._reals(np.where((rows != columns) & (places[rows] == places[columns]), 2.0, 1.0))
+            record.factors = self._memory.reals(
+                np.where((rows != columns) & (places[rows] == places[columns]), 2.0, 1.0)
+            )
         most = max(max(part.n_x, len(entries)) for part, entries in zip(self.parts, self._entries, strict=True))
-        self._data = _Joined(len(self.parts), parts, self._reals(np.zeros(most)), self._reals(np.zeros(most)))
-        self._kept.append(parts)
-
-    def _ints(self, values: Integers) -> Any:
-        array = np.ascontiguousarray(values, dtype=np.intc)
-        self._kept.append(array)
-        return array.ctypes.data_as(_INTS)
-
-    def _reals(self, values: Array) -> Any:
-        array = np.ascontiguousarray(values, dtype=np.float64)
-        self._kept.append(array)
-        return array.ctypes.data_as(_REALS)
+        self._data = _Joined(
+            len(self.parts), parts, self._memory.reals(np.zeros(most)), self._memory.reals(np.zeros(most))
+        )
+        self._records = parts  # to which the structure points
 
 
 @cache

@@ -15,6 +15,25 @@ from kanegen.control.transcription import Integers, Transcription
 _INTS, _REALS = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_double)
 
 
+class Memory:
+    """Arrays to which structures in C point; they live as long as this record."""
+
+    def __init__(self) -> None:
+        self._kept: list[Any] = []
+
+    def ints(self, values: Any) -> Any:
+        """A pointer to a copy of integers."""
+        return self._pointer(np.array(values, dtype=np.intc, order="C"), _INTS)
+
+    def reals(self, values: Any) -> Any:
+        """A pointer to a copy of numbers."""
+        return self._pointer(np.array(values, dtype=np.float64, order="C"), _REALS)
+
+    def _pointer(self, array: Any, kind: Any) -> Any:
+        self._kept.append(array)
+        return array.ctypes.data_as(kind)
+
+
 class _Sparse(ctypes.Structure):
     _fields_ = (("n_rows", ctypes.c_int), ("start", _INTS), ("column", _INTS), ("value", _REALS))
 
@@ -68,7 +87,7 @@ class NonlinearProgram:
         self.transcription, self.library = transcription, code.library
         self.scale, self.row_scale = scale, row_scale
         self.n_x, self.n_g = transcription.layout.n_x, transcription.n_g
-        self._kept: list[Any] = []  # what the structure points to
+        self._memory = Memory()
         self._data = _Problem()
         self._matrices()
         self._workspace(code)
@@ -173,7 +192,7 @@ class NonlinearProgram:
         self._data.slopes = self._sparse(target, entry, factors, len(keys) + self.n_x, len(values))
         constants = np.zeros(len(keys) + self.n_x)
         np.add.at(constants, np.searchsorted(keys, linear[0] * self.n_x + linear[1]), linear[2])
-        self._data.constants, self._data.n_jacobian = self._reals(constants), len(keys)
+        self._data.constants, self._data.n_jacobian = self._memory.reals(constants), len(keys)
         self._n_derivatives = len(values)
 
     def _second_derivatives(self) -> None:
@@ -193,34 +212,26 @@ class NonlinearProgram:
         t, data = self.transcription, self._data
         layout, (n_p, n_work) = t.layout, code.lengths
         data.n_x, data.n_g, data.n_known, data.order = self.n_x, self.n_g, len(layout.known), -1
-        data.counts = self._ints([len(points.arguments) for points in t.points])
-        data.arguments = self._ints(np.concatenate([points.arguments.ravel() for points in t.points]))
-        data.parameters, data.scale = self._ints(layout.parameters), self._reals(self.scale)
-        data.last, data.p, data.work = (self._reals(np.zeros(n)) for n in (self.n_x, n_p, n_work))
-        data.given = self._reals(np.concatenate([np.zeros(self.n_x), layout.known]))
+        data.counts = self._memory.ints([len(points.arguments) for points in t.points])
+        data.arguments = self._memory.ints(np.concatenate([points.arguments.ravel() for points in t.points]))
+        data.parameters, data.scale = self._memory.ints(layout.parameters), self._memory.reals(self.scale)
+        data.last, data.p, data.work = (self._memory.reals(np.zeros(n)) for n in (self.n_x, n_p, n_work))
+        data.given = self._memory.reals(np.concatenate([np.zeros(self.n_x), layout.known]))
         longest = max(points.functions.n_arguments + points.functions.n_values for points in t.points)
-        data.point = self._reals(np.zeros(longest))
-        data.rows, data.multipliers = (self._reals(np.zeros(self.n_g + 1)) for _ in range(2))
-        data.w = self._reals(np.zeros(t.n_values))
+        data.point = self._memory.reals(np.zeros(longest))
+        data.rows, data.multipliers = (self._memory.reals(np.zeros(self.n_g + 1)) for _ in range(2))
+        data.w = self._memory.reals(np.zeros(t.n_values))
         for order, size in enumerate((t.n_values, self._n_derivatives, self._n_second)):
-            data.points[order] = self._reals(np.zeros(max(size, 1)))
-        data.derivatives = self._reals(np.zeros(data.n_jacobian + self.n_x))
+            data.points[order] = self._memory.reals(np.zeros(max(size, 1)))
+        data.derivatives = self._memory.reals(np.zeros(data.n_jacobian + self.n_x))
 
     def _sparse(self, rows: Any, columns: Any, values: Any, n_rows: int, n_columns: int) -> _Sparse:
         from scipy.sparse import csr_array
 
         matrix = csr_array((values, (rows, columns)), shape=(n_rows, n_columns))
-        return _Sparse(n_rows, self._ints(matrix.indptr), self._ints(matrix.indices), self._reals(matrix.data))
-
-    def _ints(self, values: Any) -> Any:
-        array = np.ascontiguousarray(values, dtype=np.intc)
-        self._kept.append(array)
-        return array.ctypes.data_as(_INTS)
-
-    def _reals(self, values: Any) -> Any:
-        array = np.ascontiguousarray(values, dtype=np.float64)
-        self._kept.append(array)
-        return array.ctypes.data_as(_REALS)
+        return _Sparse(
+            n_rows, self._memory.ints(matrix.indptr), self._memory.ints(matrix.indices), self._memory.reals(matrix.data)
+        )
 
 
 def _reals(array: NDArray[np.float64]) -> Any:

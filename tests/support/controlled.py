@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import sympy as sm
 from sympy.physics import mechanics as me
@@ -57,62 +58,43 @@ def pendulum() -> kg.Model:
     )
 
 
-@cache
-def rod() -> kg.Model:
-    """The same pendulum in Cartesian coordinates, with the length as a constraint."""
+def _in_a_plane(name: str, force: tuple[Any, Any] = (0, 0), gravity: Any = 0, **more: Any) -> kg.Model:
+    """A particle of mass 1 at (x, y) with the speeds v and w and a force; ``gravity`` along y."""
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
     P = O.locatenew("P", x * N.x + y * N.y)
     P.set_vel(N, v * N.x + w * N.y)
     return kg.Model(
-        name="pendulum on a rod",
+        name=name,
         frame=N,
         coordinates=(x, y),
         speeds=(v, w),
         kinematics=(x.diff() - v, y.diff() - w),
-        bodies=(me.Particle("bob", P, 1),),
-        gravity=-9.81 * N.y,
-        loads=((P, T * (-y * N.x + x * N.y)),),
-        holonomic_constraints=(x**2 + y**2 - 1,),
-        inputs=(T,),
+        bodies=(me.Particle("particle", P, 1),),
+        gravity=gravity * N.y,
+        loads=((P, force[0] * N.x + force[1] * N.y),),
+        **more,
+    )
+
+
+@cache
+def rod() -> kg.Model:
+    """The same pendulum in Cartesian coordinates, with the length as a constraint."""
+    return _in_a_plane(
+        "pendulum on a rod", (-T * y, T * x), -9.81, holonomic_constraints=(x**2 + y**2 - 1,), inputs=(T,)
     )
 
 
 @cache
 def plane() -> kg.Model:
-    """A block of mass 1 in a plane, with forces F and T along both axes."""
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x + y * N.y)
-    P.set_vel(N, v * N.x + w * N.y)
-    return kg.Model(
-        name="block in a plane",
-        frame=N,
-        coordinates=(x, y),
-        speeds=(v, w),
-        kinematics=(x.diff() - v, y.diff() - w),
-        bodies=(me.Particle("block", P, 1),),
-        loads=((P, F * N.x + T * N.y),),
-        inputs=(F, T),
-    )
+    """A block in a plane, with forces F and T along both axes."""
+    return _in_a_plane("block in a plane", (F, T), inputs=(F, T))
 
 
 @cache
 def falling() -> kg.Model:
     """The bob of this pendulum without the rod."""
-    N, O = me.ReferenceFrame("N"), me.Point("O")
-    O.set_vel(N, 0)
-    P = O.locatenew("P", x * N.x + y * N.y)
-    P.set_vel(N, v * N.x + w * N.y)
-    return kg.Model(
-        name="falling bob",
-        frame=N,
-        coordinates=(x, y),
-        speeds=(v, w),
-        kinematics=(x.diff() - v, y.diff() - w),
-        bodies=(me.Particle("bob", P, 1),),
-        gravity=-9.81 * N.y,
-    )
+    return _in_a_plane("falling bob", gravity=-9.81)
 
 
 @cache
