@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
@@ -47,21 +47,35 @@ class Joint:
     """What the motion number ``after`` begins with, from the motion number ``before``, by names of components.
 
     ``continuous``: components that both have, and that go on; ``jumps``: expressions of the values at the end of the
-    earlier motion, with their compiled functions ``code``, None without jumps. ``impact``: the compiled balance of
-    impulses, for which speeds that go on or jump are those before the impact, or None.
+    earlier motion. ``is_impact``: whether impulses change the speeds that go on or jump.
     """
 
     before: int
     after: int
     continuous: tuple[str, ...]
     jumps: Mapping[str, Any]
-    code: PointCode | None
-    impact: PointCode | None
+    is_impact: bool
 
     @property
     def title(self) -> str:
         """The joint in messages."""
         return f"joint of the phases {self.before + 1} and {self.after + 1}"
+
+
+class CompiledJoint(NamedTuple):
+    """A joint with the compiled functions of its jumps and of the balance of impulses, None where there are none."""
+
+    joint: Joint
+    jumps: PointCode | None
+    impact: PointCode | None
+
+
+def compiled_joint(joint: Joint, statements: Sequence[Statement]) -> CompiledJoint:
+    """A joint with its functions. Raises `DerivationError` and `BuildError`."""
+    before, after, values = statements[joint.before], statements[joint.after], list(joint.jumps.values())
+    jumps = compiled_points(before, lambda maker: (maker.joint(values),)) if values else None
+    impact = compiled_points(after, lambda maker: (maker.impact(),)) if joint.is_impact else None
+    return CompiledJoint(joint, jumps, impact)
 
 
 def read_joint(statements: Sequence[Statement], numbers: tuple[int, int], given: Any, what: str) -> Joint:
@@ -85,12 +99,9 @@ def read_joint(statements: Sequence[Statement], numbers: tuple[int, int], given:
     require_known(before.model, jumps.values())
     for value in jumps.values():
         require_states(before, "at the end of the earlier motion", value)
-    code = compiled_points(before, lambda maker: (maker.joint(list(jumps.values())),)) if jumps else None
-    impact = None
     if isinstance(given, PlasticImpact):
         _require_speeds(after, {*continuous, *jumps}, what)
-        impact = compiled_points(after, lambda maker: (maker.impact(),))
-    joint = Joint(*numbers, continuous, jumps, code, impact)
+    joint = Joint(*numbers, continuous, jumps, isinstance(given, PlasticImpact))
     _require_bounds(before, after, _going_on(joint, after), what)
     return joint
 
@@ -107,7 +118,7 @@ def _require_speeds(after: Statement, known: set[str], what: str) -> None:
 
 def _going_on(joint: Joint, after: Statement) -> tuple[str, ...]:
     """The components that have the same value on both sides."""
-    speeds = set(map(symbol_name, after.model.speeds)) if joint.impact is not None else set()
+    speeds = set(map(symbol_name, after.model.speeds)) if joint.is_impact else set()
     return tuple(name for name in joint.continuous if name not in speeds)
 
 
@@ -142,7 +153,7 @@ class JointPrograms:
     """
 
     def __init__(
-        self, joints: Sequence[Joint], layouts: Sequence[Layout], places: Sequence[Integers], scale: Array
+        self, joints: Sequence[CompiledJoint], layouts: Sequence[Layout], places: Sequence[Integers], scale: Array
     ) -> None:
         self.programs: list[NonlinearProgram] = []
         self.places: list[Integers] = []
@@ -156,21 +167,22 @@ class JointPrograms:
         """The number of all variables."""
         return self.scale.size
 
-    def _add(self, joint: Joint) -> None:
+    def _add(self, compiled: CompiledJoint) -> None:
+        joint, jumps, impact = compiled
         before, after = self._layouts[joint.before], self._layouts[joint.after]
         components = list(after.statement.components)
         targets = dict(zip(components, self._all[joint.after][after.mesh_y[0]].tolist(), strict=True))
-        if joint.impact is not None:
+        if joint.is_impact:
             targets |= self._speeds_before(joint, before, targets)
-        if joint.code is not None:
+        if jumps is not None:
             jumped = np.array([targets[name] for name in joint.jumps])
-            self._program(joint.code, joint.before, -1, jumped, 1.0 / self.scale[jumped])
+            self._program(jumps, joint.before, -1, jumped, 1.0 / self.scale[jumped])
             self.names.append([f"{joint.title}: {name} = {_shown(value)}" for name, value in joint.jumps.items()])
-        if joint.impact is not None:
+        if impact is not None:
             speeds = [symbol_name(u) for u in after.statement.model.speeds]
-            impulses = self._new(np.ones(joint.impact.n_constraints))
+            impulses = self._new(np.ones(impact.n_constraints))
             unknown = np.concatenate([[targets[name] for name in speeds], impulses]).astype(np.int64)
-            self._program(joint.impact, joint.after, 0, unknown, np.ones(len(speeds)))
+            self._program(impact, joint.after, 0, unknown, np.ones(len(speeds)))
             self.names.append([f"{joint.title}: impulse of {name}" for name in speeds])
 
     def _speeds_before(self, joint: Joint, before: Layout, targets: Mapping[str, int]) -> dict[str, int]:

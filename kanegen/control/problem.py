@@ -12,7 +12,7 @@ from kanegen.arrays import Array, real_array
 from kanegen.control.code import PointCode, point_code
 from kanegen.control.guess import read_guess
 from kanegen.control.ipopt import Progress, require_ipopt
-from kanegen.control.joints import Joint
+from kanegen.control.joints import CompiledJoint
 from kanegen.control.moments import require_values
 from kanegen.control.motion import OptimalMotion
 from kanegen.control.run import Motions, Part, Run
@@ -22,6 +22,9 @@ from kanegen.errors import SolveError
 from kanegen.pipeline import build
 from kanegen.solve import Solver
 from kanegen.solve.values import positive, positive_integer
+
+_NEAR: Final = 0.3
+"""Points of a mesh that are nearer to a given time, as a fraction of an interval, are moved to it."""
 
 _OPTIONS: Final = {"print_level": 0, "sb": "yes", "tol": 1e-9, "acceptable_tol": 1e-7, "acceptable_iter": 10}
 
@@ -61,6 +64,8 @@ class OptimalControl:
         last two also with a number of stages, ``"radau5"``.
     intervals
         The number of intervals of the first mesh, or its points from 0 to 1 (fractions of the duration), (N + 1,).
+        With a number, times of :class:`kanegen.AtTime` and of fewer samples are points of the mesh, too, because
+        optimal inputs have kinks there.
 
     Raises
     ------
@@ -98,9 +103,10 @@ class OptimalControl:
         scheme: str = "hermite-simpson",
         intervals: Any = 100,
     ) -> None:
-        chosen, self._mesh = scheme_of(scheme), _mesh(intervals)
+        chosen, mesh = scheme_of(scheme), _mesh(intervals)
         self.statement = state(model, minimize, duration, start, end, bounds, path, subject_to, parameters, chosen)
         require_values(self.statement)
+        self._mesh = _through(mesh, self.statement.moments) if np.ndim(intervals) == 0 else mesh
 
     def solve(
         self,
@@ -193,7 +199,7 @@ def solved(
     max_refinements: int,
     starts: int,
     options: Mapping[str, Any] | None,
-    joints: Sequence[Joint] = (),
+    joints: Sequence[CompiledJoint] = (),
 ) -> Motions:
     """The motions of problems that are solved together; the arguments are those of `OptimalControl.solve`."""
     require_ipopt()
@@ -214,3 +220,14 @@ def _mesh(intervals: Any) -> Array:
     if mesh.ndim != 1 or mesh.size < 2 or mesh[0] != 0.0 or mesh[-1] != 1.0 or not (np.diff(mesh) > 0.0).all():
         raise SolveError("intervals is an array; expected increasing points of the mesh from 0 to 1, (N + 1,)")
     return mesh
+
+
+def _through(mesh: Array, tau: Array) -> Array:
+    """The mesh with points at these times, if they are fewer than its intervals; near points move there."""
+    if tau.size >= mesh.size - 1:
+        return mesh
+    longest = np.diff(mesh).max()
+    far = np.abs(mesh[1:-1, None] - tau).min(axis=1, initial=np.inf) > _NEAR * longest
+    ends = mesh[[0, -1]]
+    inside = tau[np.abs(ends[:, None] - tau).min(axis=0) > 0.0] if tau.size else tau
+    return np.unique(np.concatenate([ends, mesh[1:-1][far], inside]))

@@ -15,7 +15,7 @@ from kanegen.control.failure import explanation
 from kanegen.control.guess import Guess, of_trajectory
 from kanegen.control.ipopt import INTERRUPTED, STATUSES, Minimum, Progress, minimize
 from kanegen.control.joined import JoinedProgram, merged, shared_places
-from kanegen.control.joints import Joint, JointPrograms, continued
+from kanegen.control.joints import CompiledJoint, JointPrograms, continued
 from kanegen.control.layout import layout_of
 from kanegen.control.motion import OptimalControlError, OptimalMotion
 from kanegen.control.points import STAGE
@@ -64,7 +64,7 @@ class Run:
         parts: Sequence[Part],
         options: Mapping[str, Any],
         callback: Callable[[Progress], Any] | None,
-        joints: Sequence[Joint] = (),
+        joints: Sequence[CompiledJoint] = (),
     ) -> None:
         self.parts, self.options, self.callback, self.joints = tuple(parts), options, callback, tuple(joints)
         self.iterations, self.seconds = 0, 0.0
@@ -189,7 +189,7 @@ class Run:
     def _joined(self, starts: Sequence[Consistency]) -> tuple[list[Consistency], tuple[Integers, ...]]:
         """The start with equal values of what the problems share, and the places of their variables among all."""
         layouts = [each.layout for each in starts]
-        shared = [(joint.before, joint.after, continued(joint, layouts)) for joint in self.joints]
+        shared = [(each.before, each.after, continued(each, layouts)) for each, _, _ in self.joints]
         places = shared_places(layouts, shared)
         found = list(starts) if self._is_single else _together(starts, places)
         for before, after, own in shared:

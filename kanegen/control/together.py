@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from kanegen.control.ipopt import Progress
-from kanegen.control.joints import Joint, read_joint
+from kanegen.control.joints import CompiledJoint, Joint, compiled_joint, read_joint
 from kanegen.control.motion import OptimalMotion
 from kanegen.control.problem import OptimalControl, solved
 from kanegen.errors import SolveError, brief
@@ -16,6 +17,15 @@ class Together:
     """Problems whose costs are added, and whose unknown parameters of the same name have one value."""
 
     _joints: tuple[Joint, ...] = ()
+
+    @cached_property
+    def _compiled(self) -> tuple[CompiledJoint, ...]:
+        statements = [each.statement for each in self.problems]
+        return tuple(compiled_joint(joint, statements) for joint in self._joints)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle holds: not the compiled functions, which the cache of builds has."""
+        return {name: value for name, value in vars(self).items() if name != "_compiled"}
 
     def __init__(self, problems: Sequence[OptimalControl]) -> None:
         given = tuple(problems) if isinstance(problems, Sequence) else ()
@@ -52,7 +62,7 @@ class Together:
         given = guesses if guesses is not None else [None] * len(self.problems)
         return solved(
             self.problems, given, tolerance, callback=callback, max_iterations=max_iterations,
-            max_refinements=max_refinements, starts=starts, options=options, joints=self._joints,
+            max_refinements=max_refinements, starts=starts, options=options, joints=self._compiled,
         )  # fmt: skip
 
     def __repr__(self) -> str:

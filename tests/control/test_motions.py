@@ -102,9 +102,20 @@ def test_costs_at_the_end_and_periodic_conditions() -> None:
 
 def test_a_condition_at_a_time_inside_the_motion() -> None:
     """The least effort through x = 1 at a third of the time is that of a cubic spline: 2187 / 8."""
+    exact = kg.OptimalControl(
+        block(),
+        kg.Integral(F**2),
+        1.0,
+        {x: 0, v: 0},
+        {x: 0, v: 0},
+        subject_to=[(kg.AtTime(x, 1 / 3), 1, 1)],
+        intervals=4,
+    ).solve()
+    assert exact.cost == pytest.approx(2187 / 8, rel=1e-9)  # the time is a point of the mesh
+    assert exact.mesh == pytest.approx([0.0, 0.25, 1 / 3, 0.5, 0.75, 1.0])
     through = [(kg.AtTime(x, 1 / 3), 1, 1)]
     ends: Any = ({x: 0, v: 0}, {x: 0, v: 0})
-    for intervals in (30, 40):  # the time is a mesh point, and inside an interval
+    for intervals in np.linspace(0, 1, 31), np.linspace(0, 1, 41):  # the time is a mesh point, and inside an interval
         problem = kg.OptimalControl(
             block(), kg.Integral(F**2), 1.0, *ends, subject_to=through, scheme="radau", intervals=intervals
         )

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 import kanegen as kg
 from kanegen.control.code import point_code
 from kanegen.control.joined import JoinedProgram, merged, shared_places
-from kanegen.control.joints import JointPrograms, continued, read_joint
+from kanegen.control.joints import JointPrograms, compiled_joint, continued, read_joint
 from kanegen.control.layout import layout_of
 from kanegen.control.program import NonlinearProgram
 from kanegen.control.transcription import transcribe
@@ -64,7 +64,9 @@ def test_trials_share_a_parameter() -> None:
 def test_a_block_bounces_off_a_wall_in_least_time() -> None:
     """It hits the wall with the speed sqrt(2), returns with half of it, and brakes from the speed sqrt(5 / 4) on."""
     phases = kg.Phases([there(), back()], joints=[{v: -v / 2}])
+    assert pickle.loads(pickle.dumps(phases)).problems[0].statement.duration == SPAN
     first, second = phases.solve()
+    assert pickle.loads(pickle.dumps(phases)).solve()[1].duration == pytest.approx(second.duration, rel=1e-9)
     total = np.sqrt(2.0) + 2.0 * np.sqrt(1.25) - np.sqrt(2.0) / 2.0
     assert first.duration + second.duration == pytest.approx(total, rel=1e-6)
     assert second.solution["v"][0] == pytest.approx(-0.5 * first.solution["v"][-1], rel=1e-12)
@@ -154,7 +156,7 @@ def test_derivatives_of_joined_problems_agree_with_differences() -> None:
         NonlinearProgram(transcribe(layout, code), code, scale[own], np.ones(transcribe(layout, code).n_g))
         for layout, code, own in zip(layouts, codes, places, strict=True)
     ]
-    joints = JointPrograms([joint], layouts, places, scale)
+    joints = JointPrograms([compiled_joint(joint, statements)], layouts, places, scale)
     single = [*programs, *joints.programs]
     program = JoinedProgram(single, [*places, *joints.places])
     assert program.n_x < sum(each.n_x for each in programs)  # m is shared
