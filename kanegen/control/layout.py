@@ -163,10 +163,19 @@ def _moments(statement: Statement, mesh: Array, mesh_y: Places, a: _Allocation) 
 
 
 def _stages(statement: Statement, mesh: Array) -> tuple[Places, Array]:
-    """The number of each stage (N, s), and the times (m,) of the different ones."""
+    """The number of each stage (N, s), and the times (m,) of the different ones.
+
+    Intervals share the stages at their ends, where inputs are continuous, but for those at times of conditions.
+    """
     scheme, n, s = statement.scheme, len(mesh) - 1, len(statement.scheme.c)
     times = mesh[:-1, None] + np.diff(mesh)[:, None] * scheme.c
     if not (scheme.starts_at_mesh and scheme.ends_at_mesh):
         return np.arange(n * s, dtype=np.int32).reshape(n, s), times.ravel()
-    stages = (s - 1) * np.arange(n, dtype=np.int32)[:, None] + np.arange(s, dtype=np.int32)
-    return stages.astype(np.int32), np.append(times[:, :-1].ravel(), 1.0)
+    conditions = np.array(statement.times) / statement.duration[0]
+    jumps = np.abs(mesh[:-1, None] - conditions).min(axis=1, initial=np.inf) < _SAME_TIME
+    jumps[0] = False
+    first = (s - 1) * np.arange(n) + np.cumsum(jumps)
+    stages = (first[:, None] + np.arange(s)).astype(np.int32)
+    tau = np.empty(stages[-1, -1] + 1)
+    tau[stages] = times
+    return stages, tau

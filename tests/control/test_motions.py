@@ -124,6 +124,19 @@ def test_a_condition_at_a_time_inside_the_motion() -> None:
         assert motion.cost == pytest.approx(2187 / 8, rel=1e-4)  # the slope of the force jumps inside an interval
 
 
+@pytest.mark.parametrize("scheme", ["hermite-simpson", "radau"])
+def test_inputs_jump_at_conditions_of_speeds(scheme: str) -> None:
+    """The speed 1 at half the way of a block that starts and ends at rest: F = 2, then -2, where x is free."""
+    through = [(kg.AtTime(v, 0.5), 1, 1)]
+    problem = kg.OptimalControl(
+        block(), kg.Integral(F**2), 1.0, {x: 0, v: 0}, {v: 0}, subject_to=through, scheme=scheme, intervals=3
+    )
+    motion = problem.solve()
+    assert motion.cost == pytest.approx(4.0, rel=1e-9)
+    assert motion.inputs["F"](np.array([0.4, 0.6])) == pytest.approx([2.0, -2.0], abs=1e-7)
+    assert motion.multipliers["states"].shape[0] == motion.stages.size
+
+
 def test_values_at_the_end_are_those_of_inputs_and_accelerations() -> None:
     """A force F = 6 - 12 t moves the block in least effort; another force at one instant changes nothing else."""
     own = least_effort(intervals=4).solve()
