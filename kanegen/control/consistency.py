@@ -136,6 +136,12 @@ class _Projection:
         for k, name in ((0, "start"), (-1, "end")):
             kept[k] = independent_rows(slopes[k] * self.free[k])
             wrong = np.flatnonzero(~kept[k] & (np.abs(residuals[k]) > _CONSISTENT * 100))
+            if wrong.size and not np.abs(slopes[k][wrong]).max(axis=1).all():
+                rows = ", ".join(str(row + 1) for row in wrong)
+                raise SolveError(
+                    f"at the guess of the state at the {name}, constraints {rows} do not depend on the state, to first "
+                    f"order: give a guess= with other coordinates, or their values in {name}="
+                )
             if wrong.size:
                 rows = ", ".join(f"{row + 1}: residual {residuals[k][row]:.3g}" for row in wrong)
                 raise SolveError(

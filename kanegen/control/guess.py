@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from kanegen.control.statement import Statement
 from kanegen.control.terms import Duration
 from kanegen.control.trajectory import Trajectory
 from kanegen.errors import SolveError, brief
+from kanegen.model.expressions import symbol_name
 from kanegen.solve import Solution
 from kanegen.solve.values import known_name, number
 
@@ -49,6 +50,25 @@ def read_guess(statement: Statement, given: Any, n_constraints: int) -> Guess:
     if isinstance(given, Mapping):
         return _of_columns(statement, given, n_constraints)
     raise SolveError(f"guess is {brief(given)}; expected a mapping from names to values, a kanegen.Solution, or None")
+
+
+def following(guess: Guess, before: Guess, statements: tuple[Statement, Statement], names: Sequence[str]) -> Guess:
+    """The guess of a motion without a given one, which begins where the guess of the motion before it ends.
+
+    ``statements``: of the motion before and of this one; ``names``: of the components that go on.
+    """
+    earlier, own = statements
+    shift, until = np.zeros(len(own.components)), np.zeros(len(own.components))
+    start, end = guess.y(np.zeros(1))[0], before.y(np.ones(1))[0]
+    for k, name in enumerate(own.components):
+        if name in names and _given(own.start.bounds[k], own.bounds[k]) is None:
+            shift[k] = end[earlier.components.index(name)] - start[k]
+            until[k] = _given(own.end.bounds[k], own.bounds[k]) is not None
+
+    def moved(tau: Array) -> Array:
+        return np.asarray(guess.y(tau) + shift * (1.0 - until * tau[:, None]))
+
+    return replace(guess, y=moved)
 
 
 def of_trajectory(statement: Statement, motion: Trajectory) -> Guess:
@@ -143,9 +163,12 @@ def _interpolated(tau: Array, rows: Array) -> Curve:
 def _lines(statement: Statement, tau: Array) -> Array:
     """Straight lines from the start to the end, where they are known, inside the bounds, (n_y, m)."""
     found = []
-    for start, end, bounds in zip(statement.start.bounds, statement.end.bounds, statement.bounds, strict=True):
+    initial = {symbol_name(key): value for key, value in statement.model.initial.items()}
+    for name, start, end, bounds in zip(
+        statement.components, statement.start.bounds, statement.end.bounds, statement.bounds, strict=True
+    ):
         first, last = _given(start, bounds), _given(end, bounds)
-        rest = _nearest(0.0, *bounds)
+        rest = _nearest(float(initial.get(name, 0.0)), *bounds)
         first, last = (first if first is not None else last), (last if last is not None else first)
         line = np.full(tau.size, rest) if first is None or last is None else first + (last - first) * tau
         found.append(np.clip(line, *bounds))

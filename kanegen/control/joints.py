@@ -93,7 +93,11 @@ def read_joint(statements: Sequence[Statement], numbers: tuple[int, int], given:
     named: dict[str, Any] = {}
     for key, value in (mapping or {}).items():
         name = known_name(key, after.components, f"coordinate, speed or state of the later motion for {what}")
+        if name in named:
+            raise SolveError(f"{what} contains {name!r} twice, by name and by symbol")
         named[name] = None if value is None else momentary(value, f"{name} in {what}")
+        if value is not None and named[name].has(sympy.nan, sympy.I, sympy.oo, sympy.zoo):
+            raise SolveError(f"{name} in {what} is {value}; expected an expression with finite real values")
     continuous = tuple(name for name in after.components if name in before.components and name not in named)
     jumps = {name: value for name, value in named.items() if value is not None}
     require_known(before.model, jumps.values())
@@ -180,7 +184,9 @@ class JointPrograms:
             self.names.append([f"{joint.title}: {name} = {_shown(value)}" for name, value in joint.jumps.items()])
         if impact is not None:
             speeds = [symbol_name(u) for u in after.statement.model.speeds]
-            impulses = self._new(np.ones(impact.n_constraints))
+            statement = after.statement
+            others = statement.n_state + statement.held.size + len(speeds) + 1  # arguments, with the duration
+            impulses = self._new(np.ones(impact.kinds[0].n_arguments - others))
             unknown = np.concatenate([[targets[name] for name in speeds], impulses]).astype(np.int64)
             self._program(impact, joint.after, 0, unknown, np.ones(len(speeds)))
             self.names.append([f"{joint.title}: impulse of {name}" for name in speeds])

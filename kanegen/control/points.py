@@ -184,17 +184,21 @@ class PointMaker:
         return self._add(JOINT, {"rows": rows}, {self.system.t: T}, variables, len(values) + 1)
 
     def impact(self) -> PointFunctions:
-        """``M (u - u_before) - J^T Lambda``. Arguments behind the state: u_before, Lambda, the duration."""
+        """``M (u - u_before) - J^T Lambda``. Arguments behind the state: u_before, Lambda, the duration.
+
+        Constraints of accelerations, without residuals of positions and speeds, have finite forces and no impulses.
+        """
         f, system = self.f, self.system
-        before, impulses = self.extra(0, f.n_u), self.extra(f.n_u, f.n_c)
+        rows_with = [k for k, row in enumerate(self.equations.constraints.rows) if row.residuals]
+        before, impulses = self.extra(0, f.n_u), self.extra(f.n_u, len(rows_with))
         jumps = [self.graph.sum([u, -x]) for u, x in zip(system.u, before, strict=True)]
-        multipliers = (self.graph.input(MULTIPLIERS, k) for k in range(f.n_c))
+        multipliers = (self.graph.input(MULTIPLIERS, k) for k in rows_with)
         directions = dict(zip((*system.udot, *multipliers), (*jumps, *impulses), strict=True))
         along = Tangent(self.graph, directions)  # of equations that are linear in u' and the multipliers
         rows = [along(x) for x in f.sensitivities.unbalance[: f.n_u]]
         variables = (*self.y, *before, *impulses, *self.parameters)
         held = dict.fromkeys(system.udot, self.graph.zero) | {system.t: self.graph.zero}
-        return self._add(JOINT, {"rows": rows}, held, variables, f.n_u + f.n_c + 1)
+        return self._add(JOINT, {"rows": rows}, held, variables, f.n_u + len(rows_with) + 1)
 
     def _sample(self, name: str, sampled: SampledCost) -> PointFunctions:
         symbols = sampled.samples.symbols

@@ -10,7 +10,7 @@ import numpy as np
 
 from kanegen.arrays import Array, real_array
 from kanegen.control.code import PointCode, point_code
-from kanegen.control.guess import read_guess
+from kanegen.control.guess import following, read_guess
 from kanegen.control.ipopt import Progress, require_ipopt
 from kanegen.control.joints import CompiledJoint
 from kanegen.control.moments import require_values
@@ -208,6 +208,10 @@ def solved(
     refinements = 0 if max_refinements == 0 else positive_integer(max_refinements, "max_refinements")
     parts, meshes = [each._part for each in problems], [each._mesh for each in problems]
     known = [read_guess(p.statement, guess, p.code.n_constraints) for p, guess in zip(parts, guesses, strict=True)]
+    for each, _, _ in joints:
+        if guesses[each.after] is None and each.before < each.after:
+            statements = parts[each.before].statement, parts[each.after].statement
+            known[each.after] = following(known[each.after], known[each.before], statements, each.continuous)
     run = Run(parts, given, callback, joints)
     return run.solve(meshes, known, tolerance, refinements, positive_integer(starts, "starts"))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sm
-from controlled import F, T, block, falling, m, pendulum, rod, t, theta, v, x
+from controlled import F, T, block, coupled, falling, m, pendulum, plane, rod, t, theta, v, x
 from messages import raises
 from scipy.sparse import csr_array
 
@@ -114,6 +114,33 @@ def test_a_rope_becomes_taut() -> None:
     radius, before = np.array([0.6, -0.8]), np.array([0.0, -np.sqrt(1.6 * 9.81)])
     assert second.solution.u[0] == pytest.approx(before - (before @ radius) * radius, abs=1e-8)
     assert second.replay_error < 1e-6
+
+
+def test_constraints_of_accelerations_have_no_impulses() -> None:
+    """With ``v' + w' = 0`` from the joint on, the speeds do not jump, and the optimum is that without an impact."""
+    (X, Y), (V, W) = plane().coordinates, plane().speeds
+    start, bounds, effort = {X: 0, Y: 0, V: 1, W: 1}, {T: (0, 0)}, kg.Integral(F**2)
+    first = kg.OptimalControl(plane(), effort, 0.5, start, bounds=bounds, intervals=5)
+    second = kg.OptimalControl(coupled(), effort, 0.5, end={X: 7}, bounds=bounds, intervals=5)
+    with_impact, without = (
+        kg.Phases([first, second], joints=[joint]).solve(max_refinements=0) for joint in (kg.PlasticImpact(), None)
+    )
+    assert with_impact[1].solution.u[0] == pytest.approx(with_impact[0].solution.u[-1], abs=1e-9)
+    assert sum(each.cost for each in with_impact) == pytest.approx(sum(each.cost for each in without), rel=1e-7)
+
+
+def test_a_phase_without_a_guess_begins_where_that_of_the_last_one_ends() -> None:
+    """At x = y = 0 the length of a pendulum has no slope; alone, the phase says so."""
+    (X, Y), (V, W) = rod().coordinates, rod().speeds
+    rest = {V: 0, W: 0}
+    first, second = (
+        kg.OptimalControl(rod(), kg.Integral(T**2), 0.5, start, end, intervals=8)
+        for start, end in (({X: 0, Y: -1, **rest}, None), (None, rest))
+    )
+    motions = kg.Phases([first, second]).solve()
+    assert [motion.cost for motion in motions] == pytest.approx([0.0, 0.0], abs=1e-12)
+    with raises(kg.SolveError, "at the guess of the state at the start, constraints 1 do not depend", "guess="):
+        second.solve()
 
 
 def test_a_periodic_motion_closes_by_jumps_and_with_itself() -> None:
@@ -239,6 +266,8 @@ def test_an_unsolvable_phase_is_named() -> None:
         ([{v: v + F}], ["F", "hermite-simpson"]),
         ([kg.PlasticImpact({v: None})], ["joints[0]", "the speeds v before the impact", "kanegen.PlasticImpact"]),
         ([v], ["joints[0]", "mapping"]),
+        ([{v: 1, "v": 2}], ["joints[0]", "'v' twice"]),
+        ([{v: sm.nan}], ["v in joints[0]", "finite real values"]),
     ],
 )
 def test_wrong_joints_are_refused(joints: Any, texts: list[str]) -> None:

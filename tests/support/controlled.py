@@ -92,6 +92,12 @@ def plane() -> kg.Model:
 
 
 @cache
+def coupled() -> kg.Model:
+    """The same block, whose accelerations along both axes have the sum zero."""
+    return _in_a_plane("coupled block", (F, T), inputs=(F, T), acceleration_constraints=(v.diff(t) + w.diff(t),))
+
+
+@cache
 def falling() -> kg.Model:
     """The bob of this pendulum without the rod."""
     return _in_a_plane("falling bob", gravity=-9.81)
