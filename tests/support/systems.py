@@ -120,7 +120,8 @@ def initial(name: str, **options: Any) -> dict[str, Any]:
     if hasattr(module, "INITIAL"):
         return module.INITIAL
     file = read_model_file(EXAMPLES / f"{name}.py")
-    return {**file.start(), "r": tuple(item.default for item in file.model.inputs) or None}
+    start = {key: value for key, value in file.start().items() if key != "s" or len(value)}
+    return {**start, "r": tuple(item.default or 0.0 for item in file.model.inputs) or None}
 
 
 @cache
