@@ -19,9 +19,16 @@ from kanegen.control.program import NonlinearProgram
 from kanegen.control.transcription import transcribe
 from kanegen.control.variables import Variables
 from kanegen.errors import SolveError
+from kanegen.graph.ranks import independent_rows
 
 _ITERATIONS = 30
-_CONSISTENT, _INDEPENDENT = 1e-8, 1e-9
+_CONSISTENT = 1e-8
+"""Largest distance from the constraints, in scaled states."""
+
+_VANISHING = 1e-9
+"""Derivatives of a constraint below this fraction of those at other points vanish."""
+
+_MOVED = ("the guess was moved onto the constraints of the model",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +76,18 @@ def without_repeated_rows(
     moved[:, columns] = rows[1]
     used = np.zeros(len(rows[0]), dtype=bool) if before.kept is None else before.kept[-1]
     stacked = np.vstack([np.pad(rows[0] * used[:, None], ((0, 0), (0, ends[1].size))), moved])
-    own, other = np.split(independent_rows(stacked), [len(rows[0])])
+    own, other = np.split(_are_independent(stacked), [len(rows[0])])
     if after is before:  # a periodic motion
         found = _with_kept(_with_kept(before, -1, own), 0, other)
         return found, found
     return _with_kept(before, -1, own), _with_kept(after, 0, other)
+
+
+def _are_independent(rows: Array) -> Array:
+    """Which rows are independent of the rows before them."""
+    found = np.zeros(len(rows), dtype=bool)
+    found[list(independent_rows(rows))] = True
+    return found
 
 
 def _with_kept(consistent: Consistency, k: int, independent: Array) -> Consistency:
@@ -104,6 +118,10 @@ class _Projection:
         rows = self.program.constraints(self.x)
         return rows[self.range.start : self.range.stop].reshape(len(self.layout.mesh), -1)
 
+    def distances(self, slopes: Array) -> Array:
+        """The residuals divided by the lengths of their derivatives: distances in scaled states, (N + 1, n)."""
+        return self.residuals() / _lengths(slopes)
+
     def slopes(self) -> Array:
         """Derivatives (N + 1, n, n_y) with respect to the scaled states at the mesh points."""
         n_points, n_y = self.layout.mesh_y.shape
@@ -118,32 +136,32 @@ class _Projection:
 
     def project(self) -> tuple[str, ...]:
         """Move the free states by least changes."""
-        if np.abs(self.residuals()).max() < _CONSISTENT:
-            return ()
-        for _ in range(_ITERATIONS):
-            residuals = self.residuals()
-            if not np.abs(residuals).max() > _CONSISTENT / 100:
-                break
-            slopes = self.slopes() * self.free[:, None, :]
-            steps = -np.einsum("kij,kj->ki", np.linalg.pinv(slopes, rcond=1e-9), residuals)
+        for k in range(_ITERATIONS):
+            slopes = self.slopes()
+            distances = self.distances(slopes)
+            if np.abs(distances).max() < (_CONSISTENT if k == 0 else _CONSISTENT / 100):
+                return () if k == 0 else _MOVED
+            unit = slopes / _lengths(slopes)[:, :, None] * self.free[:, None, :]
+            steps = -np.einsum("kij,kj->ki", np.linalg.pinv(unit, rcond=1e-9), distances)
             self.x[self.layout.mesh_y] += np.clip(steps, -0.5, 0.5)
-        return ("the guess was moved onto the constraints of the model",)
+        return _MOVED
 
     def kept(self) -> Any:
         """Which rows remain, (N + 1, n); at the ends those that unknown states can change. Raises `SolveError`."""
-        kept = np.ones((len(self.layout.mesh), self.n_rows), dtype=bool)
-        slopes, residuals = self.slopes(), self.residuals()
+        kept, slopes = np.ones((len(self.layout.mesh), self.n_rows), dtype=bool), self.slopes()
+        distances = self.distances(slopes)
         for k, name in ((0, "start"), (-1, "end")):
-            kept[k] = independent_rows(slopes[k] * self.free[k])
-            wrong = np.flatnonzero(~kept[k] & (np.abs(residuals[k]) > _CONSISTENT * 100))
-            if wrong.size and not np.abs(slopes[k][wrong]).max(axis=1).all():
+            kept[k] = _are_independent(slopes[k] * self.free[k])
+            wrong = np.flatnonzero(~kept[k] & (np.abs(distances[k]) > _CONSISTENT * 100))
+            if wrong.size and not slopes[k][wrong].any(axis=1).all():
                 rows = ", ".join(str(row + 1) for row in wrong)
                 raise SolveError(
                     f"at the guess of the state at the {name}, constraints {rows} do not depend on the state, to first "
                     f"order: give a guess= with other coordinates, or their values in {name}="
                 )
             if wrong.size:
-                rows = ", ".join(f"{row + 1}: residual {residuals[k][row]:.3g}" for row in wrong)
+                residuals = self.residuals()[k]
+                rows = ", ".join(f"{row + 1}: residual {residuals[row]:.3g}" for row in wrong)
                 raise SolveError(
                     f"the conditions at the {name} contradict the constraints of the model (constraints {rows}): give "
                     f"values in {name}= that satisfy them, or leave out those that the constraints determine"
@@ -154,21 +172,18 @@ class _Projection:
         """The variables with those fixed that a row at an end determines whose derivatives vanish, as x^2 = 0 does."""
         low, high, pattern = variables.low.copy(), variables.high.copy(), self.program.jacobian_pattern
         for k in (0, len(kept) - 1):
-            slopes = np.abs(self.slopes()[k] * self.free[k]).max(axis=1)
-            for row in np.flatnonzero(~kept[k] & (slopes < _INDEPENDENT)):
+            slopes = self.slopes()
+            still = np.abs(slopes[k] * self.free[k]).max(axis=1) < _VANISHING * _lengths(slopes).max(axis=0)
+            for row in np.flatnonzero(~kept[k] & still):
                 places = pattern.columns[pattern.rows == self.range.start + k * self.n_rows + row]
                 own = np.intersect1d(places, self.layout.mesh_y[k][self.free[k]])
                 low[own] = high[own] = variables.start[own]
         return variables._replace(low=low, high=high)
 
 
-def independent_rows(matrix: Array) -> Array:
-    """Which rows are independent of the rows before them."""
-    found, basis = np.zeros(len(matrix), dtype=bool), np.empty((0, matrix.shape[1]))
-    for k, row in enumerate(matrix):
-        rest = row - basis.T @ (basis @ row)
-        rest = rest - basis.T @ (basis @ rest)
-        size = float(np.linalg.norm(rest))
-        if size > _INDEPENDENT * max(1.0, float(np.linalg.norm(row))):
-            found[k], basis = True, np.vstack([basis, rest / size])
-    return found
+def _lengths(slopes: Array) -> Array:
+    """The lengths (N + 1, n) of derivatives; where they vanish, those at other points."""
+    lengths = np.linalg.norm(slopes, axis=2)
+    usual = lengths.max(axis=0)
+    usual[usual == 0.0] = 1.0
+    return np.asarray(np.where(lengths > _VANISHING * usual, lengths, usual))

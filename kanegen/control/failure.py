@@ -42,7 +42,7 @@ def explanation(
     listed = "\n  ".join(lines)
     return (
         f"{text}. These conditions are violated most:\n  {listed}\n"
-        "Give wider bounds or a longer duration, another guess=, or more intervals (docs/optimal-control.md)"
+        "Give wider bounds or a longer duration, another guess=, or more intervals (docs/optimal_control.md)"
     )
 
 

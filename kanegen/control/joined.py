@@ -85,8 +85,15 @@ class JoinedProgram:
         self._patterns()
         self._structure()
 
-    low: Array = property(lambda self: np.concatenate([part.low for part in self.parts]))  # type: ignore[assignment]
-    high: Array = property(lambda self: np.concatenate([part.high for part in self.parts]))  # type: ignore[assignment]
+    @property
+    def low(self) -> Array:
+        """Lowest values of the constraints, (n_g,)."""
+        return np.concatenate([part.low for part in self.parts])
+
+    @property
+    def high(self) -> Array:
+        """Highest values of the constraints, (n_g,)."""
+        return np.concatenate([part.high for part in self.parts])
 
     @property
     def data(self) -> int:

@@ -189,7 +189,7 @@ class JointPrograms:
             impulses = self._new(np.ones(impact.kinds[0].n_arguments - others))
             unknown = np.concatenate([[targets[name] for name in speeds], impulses]).astype(np.int64)
             self._program(impact, joint.after, 0, unknown, np.ones(len(speeds)))
-            self.names.append([f"{joint.title}: impulse of {name}" for name in speeds])
+            self.names.append([f"{joint.title}: balance of impulses of {name}" for name in speeds])
 
     def _speeds_before(self, joint: Joint, before: Layout, targets: Mapping[str, int]) -> dict[str, int]:
         """The places of the speeds before an impact: those at the end of the earlier motion, or new ones."""

@@ -22,7 +22,10 @@ from kanegen.solve.values import shown_values
 
 
 class OptimalControlError(SolveError):
-    """A problem of optimal control that was not solved; ``motion`` holds what was reached, an `OptimalMotion`."""
+    """A problem of optimal control that was not solved.
+
+    ``motion`` holds what was reached: an `OptimalMotion`, or a tuple of them for problems that are solved together.
+    """
 
     motion: Any
 

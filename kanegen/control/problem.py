@@ -67,6 +67,11 @@ class OptimalControl:
         With a number, times of :class:`kanegen.AtTime` and of fewer samples are points of the mesh, too, because
         optimal inputs have kinks there.
 
+    Attributes
+    ----------
+    statement
+        The checked problem.
+
     Raises
     ------
     SolveError

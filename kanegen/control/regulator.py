@@ -12,6 +12,7 @@ import numpy as np
 from kanegen.arrays import Array
 from kanegen.control.trajectory import Trajectory
 from kanegen.errors import SolveError
+from kanegen.graph.ranks import null_space
 from kanegen.pipeline import build
 from kanegen.solve.gradients.code import VariationCode
 from kanegen.solve.run.options import read_options
@@ -21,9 +22,6 @@ _AT_REST: Final = 1e-6
 
 _ROUNDING: Final = 1e-12
 """Rates below this fraction of their terms are rounding."""
-
-_DEPENDENT: Final = 1e-9
-"""Singular values below this fraction of the largest count as zero."""
 
 _RTOL: Final = 1e-10
 """Largest difference between steps and half steps of Riccati's equation, relative to the largest entry."""
@@ -93,10 +91,9 @@ class LinearModel:
         if not self.solver.description.constraints.levels:
             return np.eye(self.sizes.size)
         code = self._variations
-        rows = code.residual_changes(code.at(t, self.motion.state_at(t)), np.zeros(0), np.diag(self.sizes)).T
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        _, values, right = np.linalg.svd(rows / np.where(lengths > 0.0, lengths, 1.0))
-        return np.asarray(right[int((values > _DEPENDENT * values[0]).sum()) :].T)
+        return null_space(
+            code.residual_changes(code.at(t, self.motion.state_at(t)), np.zeros(0), np.diag(self.sizes)).T
+        )
 
     @cached_property
     def _variations(self) -> VariationCode:

@@ -21,11 +21,12 @@ from kanegen.control.motion import OptimalControlError, OptimalMotion
 from kanegen.control.points import STAGE
 from kanegen.control.program import NonlinearProgram
 from kanegen.control.refinement import refined
+from kanegen.control.scaling import scaled_program
 from kanegen.control.speeds import with_speeds
 from kanegen.control.starts import changed
 from kanegen.control.statement import Statement
 from kanegen.control.trajectory import Trajectory
-from kanegen.control.transcription import Integers, transcribe
+from kanegen.control.transcription import Integers
 from kanegen.control.variables import variables_of
 from kanegen.control.warm import transferred
 from kanegen.solve import Solver
@@ -39,7 +40,6 @@ _WARM: Final = {
     "warm_start_mult_bound_push": 1e-9,
     "mu_init": 1e-7,
 }
-_LARGEST_ROW: Final = 1e4
 _MOST_INTERVALS: Final = 2000
 MOST_ITERATIONS: Final = 500
 """Most iterations from random changes of a guess, and on refined meshes, where few should do."""
@@ -285,19 +285,6 @@ def _cost(motions: Motions) -> float:
 def _intervals(meshes: Sequence[Array]) -> str:
     """The numbers of intervals of meshes, for messages."""
     return " and ".join(str(len(mesh) - 1) for mesh in meshes)
-
-
-def scaled_program(code: PointCode, consistent: Consistency) -> NonlinearProgram:
-    """The program with scaled variables, and rows whose derivatives at the start are of magnitude 1."""
-    variables, layout = consistent.variables, consistent.layout
-    transcription = transcribe(layout, code, consistent.kept)
-    n_g = transcription.n_g
-    plain = NonlinearProgram(transcription, code, variables.scale, np.ones(n_g))
-    values = np.abs(np.nan_to_num(plain.jacobian(variables.start / variables.scale)))
-    largest = np.zeros(n_g)
-    np.maximum.at(largest, plain.jacobian_pattern.rows, values)
-    rows = 1.0 / np.clip(np.where(largest > 0.0, largest, 1.0), 1.0 / _LARGEST_ROW, _LARGEST_ROW)
-    return NonlinearProgram(transcription, code, variables.scale, rows)
 
 
 def trajectory_of(program: NonlinearProgram, x: Array) -> Trajectory:

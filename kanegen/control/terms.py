@@ -115,7 +115,8 @@ class Samples(sympy.Atom):  # type: ignore[misc]
         return Samples, (self.times, self.symbols, self.values)
 
     def _sympystr(self, printer: Any) -> str:
-        return f"{len(self.times)} times"
+        n = len(self.times)
+        return f"{n} sample{'s' * (n != 1)}"
 
     _latex = _sympystr
 
@@ -146,7 +147,7 @@ class SampleSum(Term):
     >>> from sympy.physics.mechanics import dynamicsymbols
     >>> theta, z = dynamicsymbols("theta"), sm.Symbol("z")
     >>> kg.SampleSum((theta - z) ** 2, [0.0, 0.1, 0.2], {z: [0.50, 0.45, 0.31]})
-    SampleSum((-z + theta(t))**2, 3 times)
+    SampleSum((-z + theta(t))**2, 3 samples)
     """
 
     def __new__(cls, expression: Any, times: Any, data: Mapping[Any, Any] | None = None) -> Any:

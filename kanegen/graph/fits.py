@@ -89,8 +89,9 @@ def _monotone(h: Sequence[Any], rises: Sequence[Any], choose: Choose) -> list[An
     inner = []
     for (a, b), (before, after) in zip(pairwise(h), pairwise(rises), strict=True):
         product = before * after
-        mean = product * (3 * (a + b)) / (after * (a + 2 * b) + before * (2 * a + b))
-        inner.append(choose(product, mean, before * 0))
+        # Where the points are level or turn, the slope is zero, and the divisor, which can be zero too, is not used.
+        divisor = choose(product, after * (a + 2 * b) + before * (2 * a + b), before * 0 + 1)
+        inner.append(choose(product, product * (3 * (a + b)) / divisor, before * 0))
     first = _end(h[0], h[1], rises[0], rises[1], choose)
     return [first, *inner, _end(h[-1], h[-2], rises[-1], rises[-2], choose)]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -249,7 +250,7 @@ def derived_units(units: TableUnits | None, index: int) -> TableUnits | None:
     return None if units is None else units.derivative(index)
 
 
-class Tabulated:
+class Tabulated(ABC):
     """A function of arguments that are searched in tables: what compiled code evaluates of a table.
 
     ``knots``: the abscissae of each argument; ``numbers``: all numbers that its code contains. ``levels``: by argument,
@@ -267,25 +268,25 @@ class Tabulated:
     units: TableUnits | None
 
     @property
+    @abstractmethod
     def content(self) -> str:
         """Text that changes whenever the generated code would."""
-        raise NotImplementedError
 
+    @abstractmethod
     def extended(self, *arguments: Any) -> Any:
         """The value at any arguments; the first and the last pieces continue beyond the domains."""
-        raise NotImplementedError
 
+    @abstractmethod
     def derivative_at(self, index: int) -> Any:
         """The derivative with respect to an argument."""
-        raise NotImplementedError
 
     def node(self, graph: Any, arguments: Sequence[Any]) -> Any:
         """The node of the function of some nodes."""
         return graph.call(self, *arguments)
 
+    @abstractmethod
     def __call__(self, *arguments: Any) -> Any:
         """The SymPy expression of the function applied to SymPy expressions."""
-        raise NotImplementedError
 
     def python(self, *arguments: Any) -> Any:
         """The value at numbers (also of mpmath) or arrays. Raises `SolveError` outside of the domains."""

@@ -289,8 +289,17 @@ class Composed:
         return self.node(graph, [*nodes, *(graph.input("p", k) for k in range(self.arity - n))])
 
     def node(self, graph: Graph, arguments: Sequence[Node]) -> Node:
-        """The node of the function of some nodes. Raises `DerivationError` for values that are no parameters."""
+        """The node of the function of some nodes.
+
+        Raises `DerivationError` for values that are no parameters, and for another table whose parameters have the same
+        names.
+        """
         n, points = len(self.orders), self.points
+        if points.names_parameters and graph.named.setdefault(points.name, points) is not points:
+            raise DerivationError(
+                f"two tables with parameters=True have the name {points.name!r}, so that their values would be the "
+                "same parameters: give each table a name= of its own"
+            )
         given = arguments[n:]
         if not all(value.constant for value in given):
             raise DerivationError(
@@ -371,6 +380,7 @@ class Points:
     """What a `Composed` table is made of: see :class:`kanegen.Table`.
 
     ``given``: what a grid of numbers has at its points; None for values that are parameters. ``size``: their number.
+    ``names_parameters``: whether the values are parameters that have the name of the table.
     """
 
     name: str
@@ -380,6 +390,7 @@ class Points:
     domains: tuple[Domain | None, ...]
     size: int
     given: Any = None
+    names_parameters: bool = False
 
     @property
     def varies(self) -> bool:

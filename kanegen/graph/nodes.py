@@ -101,6 +101,8 @@ class Graph:
         self.nodes: list[Node] = []
         self.limited: list[Node] = []
         """Calls of functions with a domain (:mod:`kanegen.graph.domains`)."""
+        self.named: dict[str, Any] = {}
+        """Tables with parameters that have the name of the table (:mod:`kanegen.graph.grids`)."""
         self.zero = self.const(0)
         self.one = self.const(1)
 

@@ -7,7 +7,7 @@ events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,9 +54,12 @@ def switches(roots: Iterable[Node], time: Node) -> tuple[Switch, ...]:
     shapes = _Shapes(time)
     found: dict[tuple[Node, bool], set[float]] = {}
     for node in order:
-        if node.index in timed:
-            for argument, levels in _levels_of(node, shapes):
-                found.setdefault((argument, not levels), set()).update(map(float, levels))
+        if isinstance(node.payload, Tabulated):  # of two arguments, one can be a function of time, and the other not
+            own = _levels_of_table(node, timed)
+        else:
+            own = _levels_of(node, shapes) if node.index in timed else iter(())
+        for argument, levels in own:
+            found.setdefault((argument, not levels), set()).update(map(float, levels))
     made = (Switch(argument, tuple(sorted(levels)), *shapes(argument)) for (argument, _), levels in found.items())
     return tuple(switch for switch in made if switch.shape is SwitchShape.CURVED or not switch.rate.is_zero)
 
@@ -83,10 +86,13 @@ def _levels_of(node: Node, shapes: _Shapes) -> Iterator[tuple[Node, Levels]]:
         base = base.args[0] if _is_square(base) else base
         if shapes(base)[0] is not SwitchShape.CURVED:  # a curved one seldom touches zero, as in sqrt(1 + t**2)
             yield _simpler(base, (0,))
-    elif isinstance(node.payload, Tabulated):
-        for argument, levels in zip(node.args, node.payload.levels, strict=True):
-            if levels and not argument.constant:
-                yield _simpler(argument, levels)
+
+
+def _levels_of_table(node: Node, timed: Collection[int]) -> Iterator[tuple[Node, Levels]]:
+    """Yield the arguments of a table that are functions of time, and their notable breakpoints."""
+    for argument, levels in zip(node.args, node.payload.levels, strict=True):
+        if levels and argument.index in timed:
+            yield _simpler(argument, levels)
 
 
 def _difference(a: Node, b: Node) -> tuple[Node, Levels]:

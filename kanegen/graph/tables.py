@@ -182,7 +182,8 @@ class Table:
             given = tuple(map(tuple, grid_values(x, y, values.tolist(), self.kind)))
             if self.extrapolate != "constant":
                 return Grid(self.name, knots, given, domains, units=units)
-        points = Points(self.name, knots, self.kind, self.extrapolate, domains, values.size, given)
+        named = bool(self.parameters)
+        points = Points(self.name, knots, self.kind, self.extrapolate, domains, values.size, given, named)
         return Composed(points, units)
 
     # -- use ---------------------------------------------------------------------------------------------------

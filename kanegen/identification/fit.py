@@ -239,7 +239,7 @@ def _fitted(parts: Estimation, whole: Estimation, how: _Optimizer, several: bool
     factor = triangular(rows)
     names, scales = [each.label for each in parts.unknowns], _sizes(x, functions.scales)
     freedom, absolute = residuals.size - n, whole.records[0].weighting.absolute
-    variance = 1.0 if absolute else float(residuals @ residuals) / freedom if freedom > 0 else np.nan
+    variance = 1.0 if absolute else _quotient(float(residuals @ residuals), freedom)
     matrix = _covariance(identifiability(names, factor, scales), rows if how.robust else factor, residuals, how) * (
         1.0 if how.robust else variance
     )
@@ -262,6 +262,11 @@ def _fitted(parts: Estimation, whole: Estimation, how: _Optimizer, several: bool
         _absolute=absolute,
         _several=several,
     )
+
+
+def _quotient(number: float, freedom: int) -> float:
+    """A number divided by the degrees of freedom; NaN, unknown, without any."""
+    return number / freedom if freedom > 0 else np.nan
 
 
 def _sizes(x: Array, usual: Array) -> Array:
@@ -295,8 +300,7 @@ def _covariance(known: Identifiability, jacobian: Array, residuals: Array, how: 
     curvatures[:n_data] = max(float(curvatures[:n_data].mean()), np.finfo(float).eps)
     gradients = jacobian * slopes[:, None]
     matrix = covariance_of(known, jacobian * np.sqrt(curvatures)[:, None], gradients.T @ gradients)
-    freedom = n_data - len(matrix)
-    return matrix * (n_data / freedom if freedom > 0 else np.nan)
+    return matrix * _quotient(n_data, n_data - len(matrix))
 
 
 def _solver_with(estimation: Estimation, x: Array, first: Motion) -> Any:

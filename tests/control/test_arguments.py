@@ -40,7 +40,7 @@ EFFORT = kg.Integral(F**2)
         ({"subject_to": [(kg.AtTime(x, 0.5), 0, 1)], "duration": (1, 2)}, ["kg.AtTime", "the duration is unknown"]),
         ({"subject_to": [(kg.AtTime(F, 0.5), 0, 1)]}, ["F", "unknown input", "path="]),
         ({"subject_to": [(kg.AtEnd(v.diff()), 0, 1)], "scheme": "gauss"}, ["v'", "at the end", "gauss2"]),
-        ({"subject_to": [(kg.SampleSum(x, [0.5]), 0, 1)]}, ["subject_to", "SampleSum(x(t), 1 times)", "minimize="]),
+        ({"subject_to": [(kg.SampleSum(x, [0.5]), 0, 1)]}, ["subject_to", "SampleSum(x(t), 1 sample)", "minimize="]),
         ({"minimize": kg.SampleSum(x, [0.5]) ** 2}, ["SampleSum", "numbers"]),
         ({"minimize": kg.SampleSum(x, [0.5, 2.0])}, ["kg.SampleSum", "2 s", "after the end"]),
         ({"minimize": kg.SampleSum(sm.Symbol("z") * x, [0.5])}, ["z", "symbol of the model"]),

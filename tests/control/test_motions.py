@@ -165,6 +165,19 @@ def test_a_parameter_is_identified_from_samples() -> None:
     assert copy.parameters == pytest.approx(motion.parameters, rel=1e-12)
 
 
+@pytest.mark.parametrize("factor", [1e-12, 1e9])
+def test_the_units_of_a_constraint_do_not_matter(factor: float) -> None:
+    """The pendulum on a rod, whose length is a constraint with a factor: from a guess that violates it."""
+    start, end, guess = {x: 0, v: 0, w: 0}, {x: 1, v: 0, w: 0}, {x: [0, 0.7, 1], y: [-0.9, -0.7, -0.1]}
+    plain, scaled = (
+        kg.OptimalControl(rod(each), kg.Integral(T**2), 1.0, start, end, intervals=20).solve(guess=guess)
+        for each in (1.0, factor)
+    )
+    assert scaled.cost == pytest.approx(plain.cost, rel=1e-9)
+    assert scaled.iterations == plain.iterations
+    assert (scaled.trajectory.mesh_y[:, :2] ** 2).sum(axis=1) == pytest.approx(1.0, abs=1e-9)
+
+
 def test_euler_parameters_turn_about_an_axis_with_least_effort() -> None:
     """The half turn in 1 s about an axis of inertia 1 has the cost 12 pi^2; three speeds, four coordinates."""
     e, rates, moments = satellite().coordinates, satellite().speeds, [item.symbol for item in satellite().inputs]

@@ -80,6 +80,7 @@ def test_monotone_tables_do_not_overshoot(values: str) -> None:
     table, at = kg.Table(points, ordinates, kind="monotone", parameters=True), np.linspace(0.0, 6.0, 601)
     found = table.python(at)
     assert found == pytest.approx(PchipInterpolator(points, ordinates)(at), abs=1e-12)
+    assert kg.Table(points, ordinates, kind="monotone").python(at) == pytest.approx(found, abs=1e-12)
     piece = np.clip(np.searchsorted(points, at, side="right") - 1, 0, 4)
     low = np.minimum(ordinates[piece], ordinates[piece + 1])
     high = np.maximum(ordinates[piece], ordinates[piece + 1])

@@ -57,6 +57,11 @@ def test_jax(tmp_path: Path) -> None:
         assert curvature[0, 0] == pytest.approx(force(Y, 2), abs=1e-11)
         k = list(equations.PARAMETERS).index("law_2")
         assert slopes[2][k] == pytest.approx(-CubicSpline(POINTS, np.eye(4)[2])(Y[0]), abs=1e-12)
+        level = kg.Table(POINTS, np.ones(4), kind="monotone", name="level", parameters=True)
+        equations = kg.derive(point_mass("level", -level(x), parameters={"m": 1.0, **level.parameters})).to_jax()
+        slope = jax.grad(lambda values: equations.rhs(0.0, Y, p=values)[1])(np.array([*equations.PARAMETERS.values()]))
+        assert np.isfinite(slope).all()  # where the points are level, a quotient of the slopes is 0/0
+        assert slope[list(equations.PARAMETERS).index("level_2")] < 0.0
     finally:
         jax.config.update("jax_enable_x64", before)
 

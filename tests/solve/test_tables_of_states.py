@@ -13,6 +13,7 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline, PchipInterpolator
+from state_models import point_mass
 
 import kanegen as kg
 
@@ -136,6 +137,68 @@ def test_a_motion_ends_beyond_a_table_without_extrapolation() -> None:
     assert info.value.solution.status == kg.Outcome.OUTSIDE_TABLE
     with pytest.raises(kg.SolveError, match=r"the argument of the table 'law' is 3\.5"):
         solver().output("height", 0.0, [0.0, 3.5], [0.0, 0.0])
+
+
+@pytest.mark.parametrize("parameters", [False, True], ids=["numbers", "parameters"])
+def test_pulses_in_time_are_not_stepped_over(parameters: bool) -> None:
+    """A pulse of 1 N s within 2 ms after 3 s of rest, as a table of time, and as one of time and of the state."""
+    times, pulse, t = [0.0, 3.0, 3.001, 3.002, 5.0], np.array([0.0, 0.0, 1000.0, 0.0, 0.0]), me.dynamicsymbols._t
+    options: dict[str, Any] = {"kind": "linear", "extrapolate": "constant", "parameters": parameters}
+    curve = kg.Table(times, pulse, name="curve", **options)
+    field = kg.Table(times, [-1.0, 0.0, 1.0], np.outer(pulse, np.ones(3)), name="field", **options)
+    for table, force in ((curve, curve(t)), (field, field(t, x / 1000))):
+        made = kg.build(point_mass("pulse", force, parameters={"m": 1.0, **table.parameters}))
+        run = made.integrate((0.0, 7.0), [0.0], [0.0])
+        assert run.u[-1, 0] == pytest.approx(1.0, rel=1e-6)
+
+
+def cubic(a: Any) -> Any:
+    return 0.1 * a**3 - 0.3 * a**2 + 0.2 * a
+
+
+@pytest.mark.parametrize("parameters", [False, True], ids=["numbers", "parameters"])
+def test_a_table_of_a_cubic_is_this_cubic_in_all_places_of_a_model(parameters: bool) -> None:
+    """In a constraint, a contact, the rate of a state and a feedback law; splines have cubics exactly."""
+    points, lines = np.array([-3.0, -1.7, -0.4, 0.9, 2.0, 3.0]), np.array([-2.0, -1.0, 0.3, 1.0, 2.0])
+    options: dict[str, Any] = {"parameters": parameters, "extrapolate": "polynomial"}
+    curve = kg.Table(points, cubic(points), name="curve", **options)
+    field = kg.Table(points, lines, np.outer(cubic(points), np.ones(5)), name="field", **options)
+    ends = []
+    for f, g in ((cubic, cubic), (curve, lambda a: field(a, sm.sin(a)))):
+        values = {} if f is cubic else curve.parameters
+        on_a_curve = {"holonomic_constraints": [y - f(x)]}
+        contact = kg.Unilateral(y - g(x), kg.Restitution(0.7), kg.Coulomb(0.2), vx, name="road")
+        s, F = me.dynamicsymbols("s F")
+        in_the_air = {
+            "contacts": [contact], "states": {s: f(x) - s}, "inputs": [kg.Input(F, law=-g(x) - vx - s)],
+        }  # fmt: skip
+        first = kg.build(falling(on_a_curve, F, values))
+        second = kg.build(falling(in_the_air, F, {} if f is cubic else {**values, **field.parameters}))
+        along = first.integrate((0.0, 1.0), {"x": -1.0}, {"vx": 0.5}, **TIGHT)
+        through = second.integrate((0.0, 1.2), [0.5, 1.0], [0.3, 0.0], s0=[0.1], **TIGHT)
+        ends.append(np.concatenate([end(along), end(through), through.s[-1], [len(through.events)]]))
+    assert ends[1] == pytest.approx(ends[0], abs=1e-10)
+
+
+def falling(more: Any, F: Any, values: Any) -> kg.Model:
+    """A unit mass that falls along y, and is pushed along x by F if this is an input."""
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", x * N.x + y * N.y)
+    P.set_vel(N, vx * N.x + vy * N.y)
+    loads = [(P, F * N.x)] if "inputs" in more else []
+    return kg.Model(
+        name="falling", frame=N, coordinates=[x, y], speeds=[vx, vy], kinematics=[x.diff() - vx, y.diff() - vy],
+        bodies=[me.Particle("b", P, 1)], gravity=-9.81 * N.y, loads=loads, parameters=values, **more,
+    )  # fmt: skip
+
+
+def test_tables_whose_parameters_would_be_the_same_are_refused() -> None:
+    one, other = (kg.Table(KNOTS, values, parameters=True) for values in (FORCES, LAW))
+    made = point_mass("clash", one(x) + other(x), parameters={"m": 1.0, **one.parameters, **other.parameters})
+    with pytest.raises(kg.DerivationError, match=r"two tables with parameters=True have the name 'table'.*name="):
+        kg.build(made)
+    kg.build(point_mass("twice", one(x) + one(2 * x).diff(x), parameters={"m": 1.0, **one.parameters}))
 
 
 def test_values_are_identified() -> None:

@@ -78,11 +78,10 @@ def _in_a_plane(name: str, force: tuple[Any, Any] = (0, 0), gravity: Any = 0, **
 
 
 @cache
-def rod() -> kg.Model:
-    """The same pendulum in Cartesian coordinates, with the length as a constraint."""
-    return _in_a_plane(
-        "pendulum on a rod", (-T * y, T * x), -9.81, holonomic_constraints=(x**2 + y**2 - 1,), inputs=(T,)
-    )
+def rod(factor: float = 1.0) -> kg.Model:
+    """The same pendulum in Cartesian coordinates, with the length as a constraint, times a factor."""
+    constraint = factor * (x**2 + y**2 - 1)
+    return _in_a_plane("pendulum on a rod", (-T * y, T * x), -9.81, holonomic_constraints=(constraint,), inputs=(T,))
 
 
 @cache

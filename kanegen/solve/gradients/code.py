@@ -210,15 +210,11 @@ class VariationCode:
         changes = np.zeros(len(d.parameters)) if dp is None else dp
         if behind.ndim == 2 and changes.ndim == 1:
             return self._rows(self._function(name, names, changes, modes), at, own, behind)
-        s, functions = (
-            at.s if d.states else None,
-            [self._function(name, names, x, modes) for x in np.atleast_2d(changes)],
-        )
-        rows = np.atleast_2d(behind)
-        r = _beside(own, rows)
+        functions = [self._function(name, names, x, modes) for x in np.atleast_2d(changes)]
+        rows, s = _beside(own, np.atleast_2d(behind)), at.s if d.states else None
         values = [
-            np.asarray(function.value(at.t, at.q, at.u, x, s), dtype=np.float64).ravel()
-            for function, x in zip(functions, r, strict=True)
+            np.asarray(function.value(at.t, at.q, at.u, r, s), dtype=np.float64).ravel()
+            for function, r in zip(functions, rows, strict=True)
         ]
         return values[0] if behind.ndim == 1 else np.array(values)
 
