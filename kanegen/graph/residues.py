@@ -28,12 +28,20 @@ class Residues:
         self._circle: dict[int, tuple[int, int]] = {}
 
     def __call__(self, node: Node) -> int | None:
-        """The residue; None if a division by zero leaves it undefined. Operands must be evaluated before results."""
+        """The residue; None if a division by zero leaves it undefined."""
         known = self._known
-        if node.index not in known:
-            values = [known[a.index] if a.index in known else self(a) for a in node.args]
+        stack = [] if node.index in known else [node]
+        while stack:
+            last = stack[-1]
+            if pending := [a for a in last.args if a.index not in known]:
+                stack.extend(pending)
+                continue
+            stack.pop()
+            if last.index in known:  # an operand of several nodes on the stack
+                continue
+            values = [known[a.index] for a in last.args]
             defined = [value for value in values if value is not None]
-            known[node.index] = self._value(node, defined) if len(defined) == len(values) else None
+            known[last.index] = self._value(last, defined) if len(defined) == len(values) else None
         return known[node.index]
 
     def _value(self, node: Node, a: list[int]) -> int | None:

@@ -93,3 +93,13 @@ def test_division_by_what_is_identically_zero_is_left_for_run_time(graph: Graph)
     assert canonical(denominator) is graph.zero
     undefined = canonical(y / denominator)
     assert undefined.op == "div"
+
+
+def test_long_chains_of_parameters_need_no_deep_recursion(graph: Graph) -> None:
+    """The slopes of a spline through 400 parameters are sums in sums of the parameters before."""
+    x = y = graph.input("p", 0)
+    for k in range(1, 3000):
+        x, y = x * 0.5 + graph.input("p", k), y * 0.5 + graph.input("p", k)
+    factor = graph.input("q", 0)
+    assert canonical(factor * (x + 1) - factor * y - factor) is graph.zero
+    assert canonical(graph.apply("sin", x) * factor) is not graph.zero
