@@ -102,8 +102,7 @@ class _Allocation:
     """Counts places of variables and of known numbers; the latter are negative until all variables are known."""
 
     def __init__(self) -> None:
-        self.n_x = 0
-        self.known: list[float] = []
+        self.n_x, self.known = 0, [0.0]  # the first number is that of the moves at the start
 
     def variables(self, *shape: int) -> Places:
         first, self.n_x = self.n_x, self.n_x + math.prod(shape)
@@ -155,7 +154,8 @@ def layout_of(statement: Statement, code: PointCode, mesh: Array) -> Layout:
 def _moments(statement: Statement, mesh: Array, mesh_y: Places, a: _Allocation) -> Moments:
     """The states at the times inside the motion and at the samples, which share those of mesh points."""
     tau = statement.moments
-    nearest = np.abs(mesh[:, None] - tau).argmin(axis=0) if tau.size else np.empty(0, np.int64)
+    after = np.clip(np.searchsorted(mesh, tau), 1, len(mesh) - 1)
+    nearest = after - (tau - mesh[after - 1] < mesh[after] - tau)
     y = mesh_y[nearest]
     own = np.flatnonzero(np.abs(mesh[nearest] - tau) > _SAME_TIME)
     y[own] = a.variables(own.size, mesh_y.shape[1])

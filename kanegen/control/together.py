@@ -18,15 +18,6 @@ class Together:
 
     _joints: tuple[Joint, ...] = ()
 
-    @cached_property
-    def _compiled(self) -> tuple[CompiledJoint, ...]:
-        statements = [each.statement for each in self.problems]
-        return tuple(compiled_joint(joint, statements) for joint in self._joints)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What a pickle holds: not the compiled functions, which the cache of builds has."""
-        return {name: value for name, value in vars(self).items() if name != "_compiled"}
-
     def __init__(self, problems: Sequence[OptimalControl]) -> None:
         given = tuple(problems) if isinstance(problems, Sequence) else ()
         if not given or not all(isinstance(each, OptimalControl) for each in given):
@@ -64,6 +55,15 @@ class Together:
             self.problems, given, tolerance, callback=callback, max_iterations=max_iterations,
             max_refinements=max_refinements, starts=starts, options=options, joints=self._compiled,
         )  # fmt: skip
+
+    @cached_property
+    def _compiled(self) -> tuple[CompiledJoint, ...]:
+        statements = [each.statement for each in self.problems]
+        return tuple(compiled_joint(joint, statements) for joint in self._joints)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle holds: not the compiled functions, which the cache of builds has."""
+        return {name: value for name, value in vars(self).items() if name != "_compiled"}
 
     def __repr__(self) -> str:
         names = dict.fromkeys(name for each in self.problems for name in each.parameter_names)
