@@ -372,12 +372,8 @@ class _Instant:
         code, (n_y, n_r, _), d = self._code, self._n, self._d
         before, after = self._point(_state_before(events[0])), self._point(_state_after(events[0]))
         own = slice(len(d.coordinates), len(d.coordinates) + len(d.speeds))
-        found = code.modes.of_jump(events, self._before.named_modes, (before, after), self._missing)
-        choices = [found, code.modes.without_rebound(found)]
-        if all(self._after.named_modes.get(event.name, Mode.OPEN.label) != Mode.OPEN.label for event in events):
-            choices.reverse()  # with a restitution of 0, a little more has no effect on the motion after it
-        modes = next((each for each in choices if self._reproduces(events[0], before, each)), None)
-        if modes is None:
+        modes = code.modes.of_jump(events, self._before.named_modes, (before, after), self._missing)
+        if not self._reproduces(events[0], before, modes):
             refuse(
                 f"the derivative of the motion is not available beyond t = {self._t!r} s: at the impact of "
                 f"{', '.join(sorted({repr(e.name) for e in events}))} impulses are not unique, because contacts depend "

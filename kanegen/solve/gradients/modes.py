@@ -150,7 +150,10 @@ class ContactModes:
         kinds |= {ContactLaw.BILATERAL.label: True, ContactLaw.LATCH.label: closed or struck}
         numbers[row, _ALONG] = -1.0 if impulses[row] < 0.0 and contact.law == ContactLaw.BILATERAL.label else 1.0
         numbers[row, _HOLDS] = float(kinds.get(contact.law, False))
-        numbers[row, _REBOUNDS] = float(contact.law == ContactLaw.RESTITUTION.label and not closed and before < 0.0)
+        # With a restitution of zero, and in impacts that are too slow to rebound, the contact stays closed; a little
+        # more restitution has no effect on the motion after it.
+        rebounds = before < 0.0 and abs(after) > _AT_REST * abs(before)
+        numbers[row, _REBOUNDS] = float(contact.law == ContactLaw.RESTITUTION.label and not closed and rebounds)
         numbers[row, _KEEPS] = float(contact.law == ContactLaw.STABILIZED.label)
 
     @staticmethod
@@ -163,12 +166,6 @@ class ContactModes:
         numbers[tangents, _HOLDS], numbers[tangents, _SLIPS] = float(sticks), float(not sticks)
         numbers[tangents, _ALONG] = direction_of(rates[tangents])
         return bool(sticks and force > (1.0 - _LIMIT) * limit and limit > 0.0)
-
-    def without_rebound(self, numbers: Array) -> Array:
-        """The numbers of a jump in which no contact rebounds."""
-        changed = numbers.copy()
-        changed[_REBOUNDS : self._n * len(ROW_MODES) : len(ROW_MODES)] = 0.0
-        return changed
 
     def softer(self, numbers: Array) -> Array | None:
         """The numbers with twice the softness of contacts that depend on each other; None if there are none."""
