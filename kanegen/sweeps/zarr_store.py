@@ -150,6 +150,11 @@ def writable(given: Any, advice: str = "") -> Iterator[None]:
     except (KeyError, ValueError, RuntimeError) as error:  # an array or its metadata, a checksum
         reason = f"{type(error).__name__}: {error}"
         raise SolveError(f"the store {brief(given)} is damaged ({reason}){advice}") from error
+    except ImportError as error:  # fsspec, or what it needs for a protocol
+        package = (error.name or "fsspec").partition(".")[0]
+        raise SolveError(
+            f"the store {brief(given)} is a URL, which needs a package that is not installed: pip install {package}"
+        ) from error
     except Exception as error:  # of zarr, fsspec or the file system
         raise SolveError(f"the store {brief(given)} cannot be written: {type(error).__name__}: {error}") from error
 

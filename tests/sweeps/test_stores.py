@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -290,6 +291,20 @@ def test_no_flipped_bit_in_a_chunk_changes_a_number(tmp_path: Path) -> None:
         path.write_bytes(content)
 
 
+def test_a_url_of_an_unknown_protocol_is_refused() -> None:
+    pytest.importorskip("fsspec")
+    with raises(kg.SolveError, "'foo://x'", "Protocol", "URL"):
+        kg.sweep(pendulum(), G, twice, store="foo://x")
+
+
+def test_without_fsspec_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "fsspec"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with raises(kg.SolveError, "'memory://x'", "URL", "pip install fsspec"):
+        kg.sweep(pendulum(), G, twice, store="memory://x")
+
+
 def test_stores_that_cannot_be_used(tmp_path: Path) -> None:
     def sweep(store: Any) -> None:
         kg.sweep(pendulum(), G, twice, store=store)
@@ -297,8 +312,6 @@ def test_stores_that_cannot_be_used(tmp_path: Path) -> None:
     read_only = zarr.storage.LocalStore(tmp_path / "read only", read_only=True)
     with raises(kg.SolveError, "store", "read-only", "written"):
         sweep(read_only)
-    with raises(kg.SolveError, "'foo://x'", "Protocol", "URL"):
-        sweep("foo://x")
     (tmp_path / "file").write_text("no folder")
     with raises(kg.SolveError, "file", "store"):
         sweep(tmp_path / "file")
