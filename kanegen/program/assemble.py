@@ -146,7 +146,7 @@ def _variational(equations: Equations, options: BuildOptions, form: str) -> Prog
     for name in options.functions:
         add_variation(functions, name)
     tables, program = add_tables(functions), program_of(functions)
-    symbols = variational_symbols(program.symbols, equations.model)
+    symbols = variational_symbols(program.symbols, equations.model, options.functions)
     return hoist(replace(program, symbols=symbols, contacts=(), events=(), tables=tables))
 
 

@@ -31,6 +31,12 @@ ADJOINT: Final = "adjoint"
 RATES: Final = "rates"
 """y', then a running cost."""
 
+RATE_SLOPES: Final = "rate_slopes"
+"""The gradient of the weighted sum of y' and a running cost, in one function."""
+
+SECOND_SLOPES: Final = "second_slopes"
+"""The change of y' and a running cost along a direction of (y, r, t), then the gradient of its weighted sum."""
+
 TERMS: Final = "terms"
 """Values of expressions, then their derivatives with respect to (y, r, forces, p, t)."""
 
@@ -96,7 +102,8 @@ VARIATIONS: Final = (
 class OfExpressions(str):
     """The name of a function of expressions in the symbols of a model; its text identifies them.
 
-    ``kind``: `ADJOINT`, `RATES` or `TERMS`. ``end``: `CLOSED`, `SERVO`, `BARE` or empty.
+    ``kind``: `ADJOINT`, `RATES`, `RATE_SLOPES`, `SECOND_SLOPES` or `TERMS`. ``end``: `CLOSED`, `SERVO`, `BARE` or
+    empty.
     """
 
     kind: str

@@ -78,15 +78,26 @@ class LinearEquations:
         (changes,) = self._solved(s, matrix, [right], "change of X")
         return dict(zip(self.unknowns, changes, strict=True))
 
-    def pulled(self, s: Fragment, held: Mapping[Node, Node], weights: Sequence[Node]) -> list[Node]:
-        """Solve for the weights of F that the ``weights`` of X give, so that ``-F`` has the gradient of ``X``."""
-        return self.all_pulled(s, held, [weights])[0]
+    def pulled(
+        self, s: Fragment, held: Mapping[Node, Node], weights: Sequence[Node], name: str = "weights of F"
+    ) -> list[Node]:
+        """Solve for the weights of F that the ``weights`` of X give, so that ``-F`` has the gradient of ``X``.
 
-    def all_pulled(self, s: Fragment, held: Mapping[Node, Node], weights: Sequence[Sequence[Node]]) -> list[list[Node]]:
+        ``name``: of the weights in the code, which a fragment contains once.
+        """
+        return self.all_pulled(s, held, [weights], name)[0]
+
+    def all_pulled(
+        self,
+        s: Fragment,
+        held: Mapping[Node, Node],
+        weights: Sequence[Sequence[Node]],
+        name: str = "weights of F",
+    ) -> list[list[Node]]:
         """Solve for the weights of F that several weights of X give, with one factorization."""
         n, matrix = len(self.unknowns), substitute(self._matrix_of_exact, held)
         transposed = [matrix[i * n + j] for j in range(n) for i in range(n)]
-        return self._solved(s, transposed, weights, "weights of F")
+        return self._solved(s, transposed, weights, name)
 
     def _solved(
         self, s: Fragment, matrix: Sequence[Node], rights: Sequence[Sequence[Node]], name: str

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Final, Protocol
+from typing import Final
 
 from kanegen.derivation.contacts import guards
 from kanegen.derivation.control.feedback import feedback_laws
@@ -42,9 +42,11 @@ from kanegen.program.catalogue import (
     JUMP_CHANGES,
     LAW_SLOPES,
     NUMBERS,
+    RATE_SLOPES,
     RATES,
     REACTION,
     RESIDUAL_CHANGES,
+    SECOND_SLOPES,
     SERVO,
     SWITCH_CHANGES,
     TERMS,
@@ -53,7 +55,8 @@ from kanegen.program.catalogue import (
 )
 from kanegen.program.functions.contacts import reset_rows
 from kanegen.program.functions.modes import LinearEquations, ModeEquations, mode_names
-from kanegen.program.functions.right_sides import RIGHT_SIDES, bordered_columns, bordered_solutions, reduced_columns
+from kanegen.program.functions.motions import Bordered, Eliminated, Motion
+from kanegen.program.functions.right_sides import RIGHT_SIDES
 from kanegen.program.records import Block, Call, Invoke, Store, Symbols
 
 _SUMMARIES: Final = {
@@ -66,13 +69,18 @@ _SUMMARIES: Final = {
     LAW_SLOPES: "values of the feedback laws, then their derivatives with respect to (y, r, forces, p, t)",
     RESIDUAL_CHANGES: "changes of the residuals of the constraints and of the contact rows along a direction",
     ADJOINT: "gradient of the weighted sum of y' = (q', u', s') with respect to (y, r, forces, p)",
+    RATE_SLOPES: "gradient of the weighted sum of y' = (q', u', s') with respect to (y, r, forces, p)",
+    SECOND_SLOPES: "change of y' along a direction of (y, r, t), then the gradient of its weighted sum",
 }
 
 
-def variational_symbols(symbols: Symbols, model: SystemDescription) -> Symbols:
-    """The symbols of a program of variations: those of the model, with the further arguments."""
-    varied = (*symbols.coordinates, *symbols.speeds, *symbols.states, *symbols.inputs, *symbols.multipliers)
+def variational_symbols(symbols: Symbols, model: SystemDescription, names: Sequence[str]) -> Symbols:
+    """The symbols of a program of variations: those of the model, with the further arguments of the functions."""
+    y = (*symbols.coordinates, *symbols.speeds, *symbols.states)
+    varied = (*y, *symbols.inputs, *symbols.multipliers)
     inputs = (*symbols.inputs, *(f"change of {name}" for name in (*varied, "t")))
+    if any(isinstance(name, OfExpressions) and name.kind == SECOND_SLOPES for name in names):
+        inputs = (*inputs, *(f"direction of {name}" for name in (*y, *symbols.inputs, "t")))
     gains = (*symbols.gains, *mode_names(model), *(f"change of {name}" for name in symbols.parameters))
     return replace(symbols, inputs=inputs, gains=gains)
 
@@ -115,6 +123,11 @@ def _add_of_expressions(f: Functions, name: OfExpressions) -> None:
     if name.kind == RATES:
         fast, general = partial(builder.rates, running=values), partial(builder.general_rates, running=values)
         builder.add(name, _SUMMARIES[name.kind], fast, general)
+    elif name.kind == RATE_SLOPES:
+        fast, general = partial(builder.adjoint, running=values), partial(builder.general_adjoint, running=values)
+        builder.add(name, _SUMMARIES[name.kind], fast, general)
+    elif name.kind == SECOND_SLOPES:
+        f.add(name, builder.second_slopes(f.fragment(), values), _SUMMARIES[name.kind])
     else:
         builder.add_adjoint(name, values)
 
@@ -319,7 +332,7 @@ class _Variations:
     # -- straight-line code --------------------------------------------------------------------------------------
 
     @cached_property
-    def _eliminated(self) -> _Motion | None:
+    def _eliminated(self) -> Motion | None:
         """What solves for the accelerations in straight-line code, if their derivatives follow from this solution.
 
         It takes half the operations that the derivatives of the code of the right-hand side take, in which the
@@ -329,7 +342,7 @@ class _Variations:
         e = self.f.equations
         if not (e.is_symmetric and e.has_partition) or self.f.form == "articulated":
             return None
-        return _Eliminated(self) if len(e.partition.independent) <= SQUARE_LIMIT else None
+        return Eliminated(self) if len(e.partition.independent) <= SQUARE_LIMIT else None
 
     def variation(self, s: Fragment) -> Fragment:
         """Differentiate the right-hand side along the direction."""
@@ -348,6 +361,10 @@ class _Variations:
         if self._eliminated is not None:
             return self._solved_adjoint(s, self._eliminated, running)
         return gradient(self._rates(self.accelerations(s), running), self._weights(running), self._arguments)
+
+    def adjoint(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
+        """Compute the gradient of the weighted right-hand side and ``running`` costs."""
+        return s.output(self._adjoint(s, running))
 
     def rates(self, s: Fragment, running: Sequence[Node] = ()) -> Fragment:
         """Compute y', and running costs."""
@@ -386,13 +403,13 @@ class _Variations:
     # -- by the implicit function theorem ------------------------------------------------------------------------
 
     @cached_property
-    def _motion(self) -> _Motion:
+    def _motion(self) -> Motion:
         """What solves for the accelerations and multipliers where they are not straight-line code.
 
         The right-hand side of the program has no contact forces, and inputs without the values of laws.
         """
         own = self.system.multipliers or self.tau or (self.laws and not self.f.any_rank)
-        return self._modes.motion if own else _Bordered(self)
+        return self._modes.motion if own else Bordered(self)
 
     @cached_property
     def _modes(self) -> ModeEquations:
@@ -402,7 +419,7 @@ class _Variations:
         """Solve linear equations for the change of the accelerations."""
         return _paired(s, *self._solved_variation(s, self._motion))
 
-    def _solved_variation(self, s: Fragment, motion: _Motion) -> tuple[list[Node], list[Node]]:
+    def _solved_variation(self, s: Fragment, motion: Motion) -> tuple[list[Node], list[Node]]:
         held = motion.values(s)
         rates = self._rates(self.system.udot)
         along = Tangent(self.f.graph, {**self.directions, **motion.change(s, held, self.directions)})
@@ -419,7 +436,7 @@ class _Variations:
         slopes = self._solved_adjoint(s, self._motion, running)
         return s.output(slopes, title="gradient with respect to y, r, forces and p")
 
-    def _solved_adjoint(self, s: Fragment, motion: _Motion, running: Sequence[Node]) -> list[Node]:
+    def _solved_adjoint(self, s: Fragment, motion: Motion, running: Sequence[Node]) -> list[Node]:
         held, weights, graph = motion.values(s), self._weights(running), self.f.graph
         rates = self._rates(self.system.udot, running)
         sides = substitute(gradient(rates, weights, motion.unknowns), held)
@@ -428,6 +445,37 @@ class _Variations:
         zeros = dict.fromkeys((*self.system.multipliers, *self.tau), graph.zero)
         kept = [zeros.get(x, slope) for x, slope in zip(self._arguments, slopes, strict=True)]
         return substitute(kept, held)
+
+    def second_slopes(self, s: Fragment, running: Sequence[Node]) -> Fragment:
+        """Compute the change of y' and of ``running`` costs along the direction of (y, r, t), and its gradient.
+
+        With F(X) = 0 for the accelerations and multipliers X, and their change Y, which solves F_X Y + F_v = 0, this
+        is the gradient of a function of X and Y under two conditions; the weights of these solve F_X^T w = ...
+        """
+        motion, graph = self._solvable_motion, self.f.graph
+        held, weights = motion.values(s), self._weights(running)
+        changed = {x: graph.input("change of X", k) for k, x in enumerate(motion.unknowns)}
+        along = Tangent(graph, {**self._second_direction, **changed})
+        rates = self._rates(self.system.udot, running)
+        of_rates, of_residuals = [along(x) for x in rates], [along(x) for x in motion.exact]
+        solved = motion.change(s, held, self._second_direction)
+        held |= {changed[x]: solved[x] for x in motion.unknowns}
+        of_changes = substitute(gradient(of_rates, weights, tuple(changed.values())), held)
+        first = [-x for x in motion.pulled(s, held, of_changes, "weights of the change of F")]
+        of_unknowns = substitute(gradient([*of_rates, *of_residuals], [*weights, *first], motion.unknowns), held)
+        second = [-x for x in motion.pulled(s, held, of_unknowns)]
+        nodes, sides = [*of_rates, *of_residuals, *motion.exact], [*weights, *first, *second]
+        slopes = gradient(nodes, sides, self._arguments)
+        zeros = dict.fromkeys((*self.system.multipliers, *self.tau), graph.zero)
+        kept = [zeros.get(x, slope) for x, slope in zip(self._arguments, slopes, strict=True)]
+        return s.output(substitute([*of_rates, *kept], held))
+
+    @property
+    def _second_direction(self) -> dict[Node, Node]:
+        """The direction that follows the other arguments, of y, of the inputs and of the time."""
+        arguments = (*self.y, *self.system.r, self.system.t)
+        n = len(self.system.r) + len(self._arguments) - len(self.system.p) + 1
+        return {x: self.f.graph.input("r", n + k) for k, x in enumerate(arguments)}
 
     def _solved_terms(self, s: Fragment, values: Sequence[Node]) -> Fragment:
         """Compute values of accelerations and multipliers, and the rows of their derivatives."""
@@ -467,104 +515,3 @@ class _Variations:
 
 def _paired(s: Fragment, rates: Sequence[Node], changes: Sequence[Node]) -> Fragment:
     return s.output([*rates, *changes], (2, len(rates)), "y', then its change")
-
-
-class _Motion(Protocol):
-    """Solves for the accelerations and multipliers X of equations F(X) = 0, and for their derivatives."""
-
-    unknowns: tuple[Node, ...]
-
-    @property
-    def exact(self) -> Sequence[Node]:
-        """F, whose derivatives are those of X."""
-        ...
-
-    def values(self, s: Fragment, multipliers: bool = True) -> dict[Node, Node]:
-        """Solve for X; the ``multipliers`` can be left out where they are computed apart."""
-        ...
-
-    def change(self, s: Fragment, held: Mapping[Node, Node], directions: Mapping[Node, Node]) -> dict[Node, Node]:
-        """Solve for the change of X along directions of the arguments."""
-        ...
-
-    def pulled(self, s: Fragment, held: Mapping[Node, Node], weights: Sequence[Node]) -> list[Node]:
-        """Solve the transposed equations."""
-        ...
-
-
-class _Bordered:
-    """The accelerations of the right-hand side of the program, and the multipliers that belong to them."""
-
-    def __init__(self, builder: _Variations) -> None:
-        f = builder.f
-        self._f = f
-        self.unknowns = (*builder.system.udot, *(f.graph.input(MULTIPLIERS, k) for k in range(f.n_c)))
-        self.exact: Sequence[Node] = builder.bound(f.sensitivities.unbalance)
-
-    def values(self, s: Fragment, multipliers: bool = True) -> dict[Node, Node]:
-        held = dict(zip(self._f.equations.system.udot, self._f.accelerations(s), strict=True))
-        if multipliers:
-            self._f.multipliers(s, held)
-        return held
-
-    def change(self, s: Fragment, held: Mapping[Node, Node], directions: Mapping[Node, Node]) -> dict[Node, Node]:
-        tangent = Tangent(self._f.graph, directions)
-        changes = substitute([tangent(x) for x in self.exact], held)
-        (column,) = bordered_columns(self._f, s, [-x for x in changes], 1)
-        return dict(zip(self._f.equations.system.udot, column, strict=True))
-
-    def pulled(self, s: Fragment, held: Mapping[Node, Node], weights: Sequence[Node]) -> list[Node]:
-        f = self._f
-        if f.n_c and f.any_rank:
-            raise BuildError(
-                f"form={f.form!r} accepts redundant constraints, whose multipliers have no unique derivatives: "
-                'gradients need form="auto", or forward sensitivities'
-            )
-        (solved,) = bordered_solutions(f, s, weights, 1, transposed=not f.equations.is_symmetric)
-        return [*solved[: f.n_u], *(-x for x in solved[f.n_u :])]
-
-
-class _Eliminated:
-    """The accelerations and multipliers as straight-line code, and their derivatives in the tangent space.
-
-    They are ``u' = A2^T x + [0; E]`` with one factorization of ``A2 M A2^T`` for all right sides
-    (:mod:`kanegen.derivation.sensitivities`), which the right-hand side contains already in most forms.
-    """
-
-    def __init__(self, builder: _Variations) -> None:
-        f = builder.f
-        self._f, self._builder = f, builder
-        self._multipliers = tuple(f.graph.input(MULTIPLIERS, k) for k in range(f.n_c))
-        self.unknowns = (*builder.system.udot, *self._multipliers)
-        self.exact: Sequence[Node] = builder.bound(f.sensitivities.unbalance)
-
-    def values(self, s: Fragment, multipliers: bool = True) -> dict[Node, Node]:
-        held = dict(zip(self._builder.system.udot, self._builder.bound(self._builder.accelerations(s)), strict=True))
-        if multipliers:
-            force = substitute(self._builder.bound(self._f.sensitivities.unbalanced_force), held)
-            held |= dict(zip(self._multipliers, self._of_constraints(force), strict=True))
-        return held
-
-    def change(self, s: Fragment, held: Mapping[Node, Node], directions: Mapping[Node, Node]) -> dict[Node, Node]:
-        tangent = Tangent(self._f.graph, directions)
-        changes = substitute([tangent(x) for x in self.exact], held)
-        of_forces, of_constraints = ([[x] for x in rows] for rows in (changes[: self._f.n_u], changes[self._f.n_u :]))
-        (column,) = reduced_columns(self._f, s, *self._f.sensitivities.reduced(of_forces, of_constraints))
-        return dict(zip(self._builder.system.udot, self._builder.bound(column), strict=True))
-
-    def pulled(self, s: Fragment, held: Mapping[Node, Node], weights: Sequence[Node]) -> list[Node]:
-        """Solve ``[M J^T; -J 0] [x; mu] = [w; 0]``: rates do not depend on multipliers."""
-        graph, part, e = self._f.graph, self._f.equations.partition, self._f.equations
-        rows = [
-            graph.sum([weights[i], *(row[k] * weights[d] for row, d in zip(part.A, part.dependent, strict=True))])
-            for k, i in enumerate(part.independent)
-        ]
-        (x,) = reduced_columns(self._f, s, [rows], [[graph.zero] * len(part.dependent)])
-        left = [weights[i] - graph.dot(row, x) for i, row in enumerate(e.left_side)]
-        return self._builder.bound([*x, *self._of_constraints(left)])
-
-    def _of_constraints(self, forces: Sequence[Node]) -> list[Node]:
-        """The multipliers, (n_c,), of ``J^T lambda = forces``, from the rows of the dependent speeds."""
-        graph, inverse = self._f.graph, self._f.sensitivities.dependent_inverse
-        own = [forces[d] for d in self._f.equations.partition.dependent]
-        return [graph.dot([row[c] for row in inverse], own) for c in range(self._f.n_c)]

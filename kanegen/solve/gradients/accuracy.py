@@ -6,9 +6,9 @@ its derivatives, which move while the motion does not. The run is then repeated 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from kanegen.errors import SolveError, warn_user
 from kanegen.run_options import RunOptions
 from kanegen.solve.gradients.adjoint import Pulled
 from kanegen.solve.gradients.code import Forward, VariationCode
-from kanegen.solve.gradients.tape import Tape
+from kanegen.solve.gradients.tape import StepErrors, Tape
 
 LOOSER: Final = 100.0
 """Local errors of derivatives, relative to their sizes, can be this many times the relative tolerance of the motion."""
@@ -67,29 +67,68 @@ _LEAST: Final = 0.1
 """Smallest quotient of the largest steps of two runs."""
 
 
-def largest_error(tape: Tape, parts: Sequence[Forward], sizes: Array) -> float:
+_PIECES: Final = 8
+"""Most pieces into which a step is divided for its derivatives, if the errors of single steps are known."""
+
+
+class Accuracy(NamedTuple):
+    """The largest relative error of derivatives, and times at which further steps must end to reduce it.
+
+    ``stops``: None where the errors of single steps are not known.
+    """
+
+    error: float
+    stops: Array | None
+
+
+def accuracy_of(tape: Tape, parts: Sequence[Forward], sizes: Array, allowed: float) -> Accuracy:
     """The largest local error of a change, relative to the largest change of the same value along the same direction.
 
     ``sizes`` (k,): those of what varies. A change is at least as large as the value itself divided by the size.
+    ``allowed``: the error that needs no further steps.
     """
     errors, changes = (np.max([getattr(x, name) for x in parts], axis=0) * sizes for name in ("errors", "sizes"))
     values = _largest_values(tape)
     largest = values.max(initial=0.0)
     resting = values <= _AT_ZERO * largest  # the rounding of others changes these
-    errors = np.maximum(errors - _ROUNDING * largest * resting[:, None], 0.0)
-    return _largest_relative(errors, changes, np.where(resting, _AT_ZERO * largest, values)[:, None], _ROUNDING)
+    least = np.where(resting, _AT_ZERO * largest, values)[:, None]
+
+    def relative(errors: Array) -> Array:
+        own = np.maximum(errors * sizes - _ROUNDING * largest * resting[:, None], 0.0)
+        return _relative(own, changes, least, _ROUNDING)
+
+    steps = [StepErrors(part.t, part.h, own.by_step) for part, own in zip(tape.parts, parts, strict=False)]
+    return Accuracy(float(relative(errors / sizes).max(initial=0.0)), _stops(steps, relative, allowed))
 
 
-def error_of_gradient(code: VariationCode, tape: Tape, pulled: Pulled) -> float:
+def accuracy_of_gradient(code: VariationCode, tape: Tape, pulled: Pulled, allowed: float) -> Accuracy:
     """The largest local error of a gradient, relative to the largest slope in the same value during the motion."""
     if code.method in FIXED_STEP:
-        return 0.0
+        return Accuracy(0.0, None)
     values = _largest_values(tape)
     values[values == 0.0] = _UNKNOWN * values.max() or 1.0  # slopes at rest count, too
     parameters = np.abs(np.nan_to_num(code.functions.parameters))  # those without a value are not needed
     sizes = np.concatenate([values, np.where(parameters > 0.0, parameters, 1.0)])
     least = _IRRELEVANT * abs(pulled.value)
-    return _largest_relative(pulled.errors * sizes, pulled.sizes * sizes, least, _ROUNDING_OF_SUMS)
+
+    def relative(errors: Array) -> Array:
+        return _relative(errors * sizes, pulled.sizes * sizes, least, _ROUNDING_OF_SUMS)
+
+    return Accuracy(float(relative(pulled.errors).max(initial=0.0)), _stops(pulled.by_step, relative, allowed))
+
+
+def _stops(steps: Sequence[StepErrors], relative: Callable[[Array], Array], allowed: float) -> Array | None:
+    """Times that divide the steps whose relative errors exceed what is allowed; None if they are not known."""
+    found = list[Array]()
+    for t, h, errors in steps:
+        if errors is None:
+            return None
+        worst = relative(errors).reshape(len(t), -1).max(axis=1, initial=0.0)
+        for i in np.flatnonzero(worst > allowed):
+            wanted = (worst[i] / (_AIM * allowed)) ** 0.25 if np.isfinite(worst[i]) else _PIECES
+            pieces = int(np.clip(np.ceil(wanted), 2, _PIECES))
+            found.append(t[i] + h[i] * np.arange(1, pieces) / pieces)
+    return np.concatenate(found) if found else None
 
 
 def _largest_values(tape: Tape) -> Array:
@@ -99,16 +138,17 @@ def _largest_values(tape: Tape) -> Array:
     return largest
 
 
-def _largest_relative(errors: Array, changes: Array, least: Array | float, rounding: float) -> float:
-    """The largest quotient of errors and changes, which count as at least ``least``, in equal units.
+def _relative(errors: Array, changes: Array, least: Array | float, rounding: float) -> Array:
+    """The quotients of errors and changes, which count as at least ``least``, in equal units.
 
     ``rounding``: the fraction of the largest change that is no error.
     """
     largest = changes.max(initial=0.0)
     scale = changes + least + _NOISE * largest
     beyond = np.maximum(errors - rounding * largest, 0.0)
-    relative = np.divide(beyond, scale, out=np.zeros_like(beyond), where=scale > 0.0)
-    return float(relative.max(initial=0.0))
+    scale = np.broadcast_to(scale, beyond.shape)
+    relative: Array = np.divide(beyond, scale, out=np.zeros_like(beyond), where=scale > 0.0)
+    return relative
 
 
 def allowed_error(options: RunOptions) -> float:

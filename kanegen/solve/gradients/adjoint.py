@@ -8,7 +8,7 @@ depend on the number of parameters.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +24,8 @@ from kanegen.solve.gradients.events import InstantDerivative, Missing, instant_d
 from kanegen.solve.gradients.inputs import InputChanges, input_rates
 from kanegen.solve.gradients.objective import Objective
 from kanegen.solve.gradients.samples import HeldWeights, piece_of
-from kanegen.solve.gradients.tape import Part, Tape
+from kanegen.solve.gradients.stiff import StiffMotion
+from kanegen.solve.gradients.tape import Part, StepErrors, Tape
 
 _SAME_TIME: Final = 1e-12
 """Times that differ by a smaller fraction of the span are the same."""
@@ -88,6 +89,7 @@ class Pulled:
     respect to p, and the value of the objective.
 
     ``sizes`` and ``errors`` (n_y + n_p,): the largest weights and gradients in p, and their largest local errors.
+    ``by_step``: those of single steps, where they are known.
     """
 
     inputs: InputChanges
@@ -98,6 +100,7 @@ class Pulled:
     sizes: Array
     errors: Array
     value: float = 0.0
+    by_step: list[StepErrors] = field(default_factory=list)
 
     def add(self, t: float, slopes: Array, held: float | None = None) -> None:
         """Add slopes in (r, p) at a time; ``held``: the time whose samples act, by default the same."""
@@ -194,6 +197,9 @@ def _pull_steps(functions: ObjectiveCode, part: Part, added: Array | None, pulle
     """Pull through steps; ``added`` (m + 1, n_y) or None: weights of their states, of which those of the first one are
     left out."""
     code = functions.code
+    if code.is_implicit:
+        _pull_stiff_steps(functions, part, added, pulled)
+        return
     loads, step, row = code.loads(part)
     n_r = len(code.functions.description.inputs)
     of_loads = np.zeros_like(loads)
@@ -213,6 +219,36 @@ def _pull_steps(functions: ObjectiveCode, part: Part, added: Array | None, pulle
     pulled.of_inputs += np.tensordot(of_loads[:, :n_r], changes, axes=2)
     if pulled.held is not None and part.t.size:
         pulled.held.add(float(part.t[0]), of_loads[:, :n_r].sum(axis=0))
+
+
+def _pull_stiff_steps(functions: ObjectiveCode, part: Part, added: Array | None, pulled: Pulled) -> None:
+    """Pull through steps of a Rosenbrock method."""
+    if not part.t.size:
+        return
+    code, running = functions.code, functions.objective.running
+    n_r = len(code.functions.description.inputs)
+    times = np.zeros(1) if pulled.inputs.is_constant else code.stage_times(part).ravel()
+    changes = pulled.inputs.at(times)
+    k = changes.shape[2]
+    if pulled.held is not None:
+        units = np.broadcast_to(np.eye(n_r), (len(times), n_r, n_r))
+        changes = np.concatenate([changes, units], axis=2)
+    n_columns = changes.shape[2]
+    costs = () if running is None else (running,)
+    motion = StiffMotion(code, part, costs, functions.objective.identities[0])
+    dr = changes[0] if pulled.inputs.is_constant else changes
+    found = motion.pull(pulled.weights, added, dr, float(running is not None))
+    pulled.weights, pulled.value = found.weights, pulled.value + found.cost
+    pulled.of_inputs += found.gradient[:k]
+    if pulled.held is not None:
+        pulled.held.add(float(part.t[0]), found.gradient[k:n_columns])
+    before = np.abs(pulled.of_p)
+    pulled.of_p += found.gradient[n_columns:]
+    sizes = np.concatenate([found.weight_sizes, np.maximum(before + found.sizes[n_columns:], np.abs(pulled.of_p))])
+    pulled.sizes = np.maximum(pulled.sizes, sizes)
+    errors = np.hstack([found.of_weights, found.of_gradient[:, n_columns:]])
+    pulled.errors = np.maximum(pulled.errors, errors.max(axis=0))
+    pulled.by_step.append(StepErrors(part.t, part.h, errors))
 
 
 def _pull_events(

@@ -33,6 +33,7 @@ from kanegen.program.catalogue import (
 from kanegen.solve.contacts import contacts_at
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
 from kanegen.solve.gradients.modes import ContactModes
+from kanegen.solve.gradients.rosenbrock import SLOPE_NODES
 from kanegen.solve.gradients.samples import Clock, HeldLaws, hold
 from kanegen.solve.gradients.tape import Part, Tape
 from kanegen.solve.run.problem import Problem
@@ -61,13 +62,17 @@ class Inside(NamedTuple):
 
 class Forward(NamedTuple):
     """Changes of the states of a part: ``states`` (m + 1, n_y, k), the largest of them and the largest local ``errors``
-    (n_y, k), the dense output (m, rows, n_y, k) or None, and the changes ``inside`` steps (n_t, n_y, k) or None."""
+    (n_y, k), the dense output (m, rows, n_y, k) or None, and the changes ``inside`` steps (n_t, n_y, k) or None.
+
+    ``by_step`` (m, n_y, k): the local errors of each step, None: they are not known.
+    """
 
     states: Array
     sizes: Array
     errors: Array
     dense: Array | None
     inside: Array | None
+    by_step: Array | None = None
 
 
 class VariationCode:
@@ -96,7 +101,18 @@ class VariationCode:
 
     @property
     def _tableau(self) -> Tableau:
-        return cast(Tableau, METHODS[self.method].coefficients)  # implicit methods were refused
+        return cast(Tableau, METHODS[self.method].coefficients)  # of explicit methods
+
+    @property
+    def _nodes(self) -> Array:
+        """Where loads are evaluated, as fractions of a step."""
+        nodes = [float(c) for c in METHODS[self.method].coefficients.c]
+        return np.array([*nodes, *SLOPE_NODES] if self.is_implicit else nodes)
+
+    @property
+    def is_implicit(self) -> bool:
+        """Whether the method is a Rosenbrock method, whose steps `kanegen.solve.gradients.stiff` differentiates."""
+        return self.method in IMPLICIT
 
     @property
     def lanes(self) -> int:
@@ -226,6 +242,10 @@ class VariationCode:
         values = function.value(np.full(k, at.t), q, u, _beside(own, directions), s)
         return np.asarray(values, dtype=np.float64).reshape(k, -1)
 
+    def compiled(self, name: str, names: tuple[str, ...], modes: Array) -> Any:
+        """A function of the program with the functions ``names``, in modes of the contacts."""
+        return self._function(name, names, np.zeros(len(self.functions.parameters)), modes)
+
     def _function(self, name: str, names: tuple[str, ...], dp: Array, modes: Array | None = None) -> Any:
         """A function of the module for changes ``dp`` of the parameters.
 
@@ -311,8 +331,8 @@ class VariationCode:
         return values, times.shape[1], 1
 
     def stage_times(self, part: Part) -> Array:
-        """The times of the stages of each step, (m, rows)."""
-        nodes = np.array([float(c) for c in self._tableau.c])
+        """The times of the stages of each step, and of others at which it needs loads, (m, rows)."""
+        nodes = self._nodes
         ends = part.t + part.h
         sign = np.sign(part.h) * _CLEARANCE
         between = part.t + sign * np.abs(part.t), ends - sign * np.abs(ends)
@@ -385,8 +405,11 @@ def require_differentiable(problem: Problem, method: str) -> None:
     sampled = tuple(k for k in inputs.held if k not in acting)
     if FORMS[d.form].momenta:
         reason = f'form="{d.form}", whose state contains momenta: build with form="auto"'
-    elif method in IMPLICIT:
-        reason = f'method="{method}": use an explicit method, such as "dopri5" or "dop853"'
+    elif method in IMPLICIT and any(contact.directions > 1 for contact in d.contacts.table):
+        reason = (
+            f'method="{method}" and friction in a plane, whose Jacobian is infinite where slip ends: use an explicit '
+            'method, such as "dopri5" or "dop853"'
+        )
     elif problem.loop is not None:
         reason = _unavailable_loop(problem)
     elif sampled:

@@ -14,12 +14,13 @@ from kanegen.arrays import Array
 from kanegen.codes import Mode
 from kanegen.errors import SolveError
 from kanegen.program.catalogue import ATTRIBUTES, CONTACT_FORCES, REACTION
-from kanegen.solve.gradients.accuracy import largest_error
+from kanegen.solve.gradients.accuracy import accuracy_of
 from kanegen.solve.gradients.code import Forward, Inside, VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, unit_columns
 from kanegen.solve.gradients.events import accumulating, closing_time, instant_derivative
 from kanegen.solve.gradients.inputs import InputChanges
 from kanegen.solve.gradients.samples import HeldChanges, piece_of
+from kanegen.solve.gradients.stiff import StiffMotion
 from kanegen.solve.gradients.tape import Part, Tape, modes_at
 from kanegen.solve.solution import EventRecord
 from kanegen.solve.solution.records import Dense
@@ -138,28 +139,37 @@ def _through(
     if held is None or code.held is None:
         times = np.zeros(1) if changes.is_constant else code.stage_times(part).ravel()
         of_r = changes.at(times)
-        return code.forward(part, start, of_r[0] if changes.is_constant else of_r, dp, dense, inside)
+        return _steps(code, part, start, of_r[0] if changes.is_constant else of_r, dp, (dense, inside))
     found = list[Forward]()
     for bounds in code.held.pieces(index):
         piece = piece_of(part, bounds)
         first = float(piece.t[0]) if piece.t.size else piece.t_end
         held.take(index, bounds[0], start, changes.at(first), dp)
         of_r = changes_of_inputs(changes, held, code.stage_times(piece).ravel())
-        found.append(code.forward(piece, start, of_r, dp, dense, None if inside is None else inside.of(bounds)))
+        found.append(_steps(code, piece, start, of_r, dp, (dense, None if inside is None else inside.of(bounds))))
         start = found[-1].states[-1]
     if len(part.t):
         held.take(index, len(part.t), start, changes.at(part.t_end), dp)
     return _joined(found)
 
 
+def _steps(
+    code: VariationCode, part: Part, start: Array, dr: Array, dp: Array, wanted: tuple[bool, Inside | None]
+) -> Forward:
+    """The changes through steps; ``dr`` (n_r, k) or, for each stage, (rows, n_r, k)."""
+    if code.is_implicit:
+        return StiffMotion(code, part).forward(start, dr, dp, *wanted)
+    return code.forward(part, start, dr, dp, *wanted)
+
+
 def _joined(pieces: Sequence[Forward]) -> Forward:
     """The changes of pieces that follow each other as those of one part."""
     states = [pieces[0].states, *(piece.states[1:] for piece in pieces[1:])]
-    every = [x.dense for x in pieces], [x.inside for x in pieces]
+    every = [x.dense for x in pieces], [x.inside for x in pieces], [x.by_step for x in pieces]
     kept = ([x for x in rows if x is not None] for rows in every)
     sizes, errors = (np.max(rows, axis=0) for rows in ([x.sizes for x in pieces], [x.errors for x in pieces]))
-    dense, inside = (np.concatenate(rows) if rows else None for rows in kept)
-    return Forward(np.concatenate(states), sizes, errors, dense, inside)
+    dense, inside, by_step = (np.concatenate(rows) if rows else None for rows in kept)
+    return Forward(np.concatenate(states), sizes, errors, dense, inside, by_step)
 
 
 class Impacts:
@@ -298,8 +308,12 @@ def sensitivities_of(
     start: Array,
     inputs: InputChanges,
     solution: Any,
-) -> Sensitivities:
-    """The sensitivities of a run, from the changes (n_y, n_z) of its start."""
+    allowed: float,
+) -> tuple[Sensitivities, Array | None]:
+    """The sensitivities of a run, from the changes (n_y, n_z) of its start.
+
+    With the times at which further steps must end, if the error is larger than ``allowed`` and they are known.
+    """
     d, t = code.functions.description, solution.t
     times = at_stored_states(tape, [np.append(part.t, part.t_end) for part in tape.parts])
     at_steps = np.array_equal(times, t)
@@ -313,6 +327,7 @@ def sensitivities_of(
     n_z, states = len(directions), np.hstack((solution.q, solution.u, solution.s))
     of_inputs = changes_of_inputs(inputs, found.held, t)
     source = _Source(code, tape, tuple(directions), start, inputs, t, states, matrix, of_inputs, modes)
+    accuracy = accuracy_of(tape, found.parts, sizes_of(code, directions, tape), allowed)
     fields = {
         "variables": (*d.coordinates, *d.speeds, *d.states),
         "names": tuple(direction.label for direction in directions),
@@ -320,8 +335,8 @@ def sensitivities_of(
         "matrix": matrix,
         "valid_until": tape.parts[len(found.parts) - 1].t_end,
         "reason": None if found.missing is None else str(found.missing),
-        "error": largest_error(tape, found.parts, sizes_of(code, directions, tape)),
+        "error": accuracy.error,
         "event_times": np.array(found.event_times).reshape(-1, n_z),
         "rest_times": np.array(found.rest_times).reshape(-1, n_z),
     }
-    return Sensitivities(fields, source)
+    return Sensitivities(fields, source), accuracy.stops

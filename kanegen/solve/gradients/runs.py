@@ -15,7 +15,7 @@ from kanegen.program.catalogue import SWITCH_CHANGES
 from kanegen.run_options import RunOptions
 from kanegen.solve.consistent import RunStart
 from kanegen.solve.gradients import samples
-from kanegen.solve.gradients.accuracy import allowed_error, error_of_gradient
+from kanegen.solve.gradients.accuracy import Accuracy, accuracy_of_gradient, allowed_error
 from kanegen.solve.gradients.adjoint import ObjectiveCode, gradient_by_name, pull_back
 from kanegen.solve.gradients.code import VariationCode
 from kanegen.solve.gradients.directions import Direction, Kind, read_directions
@@ -72,21 +72,23 @@ class SensitivityRun:
         """Times at which steps end: those at which the changes of inputs begin and end."""
         return self.inputs.knots
 
-    def result(self, solution: Solution, accepted: bool = False) -> tuple[Sensitivities, float]:
-        """The sensitivities of a run, and the error of its steps, whatever this is if ``accepted``."""
+    def result(self, solution: Solution, accepted: bool = False) -> tuple[Sensitivities, Accuracy]:
+        """The sensitivities of a run, and the accuracy of its steps, whatever this is if ``accepted``."""
         tape = tape_of(self.code, dense_of(solution), solution, self.rtol, self.inputs.knots)
         require_fixed_jumps(self.code, tape, self.directions)
         changes = self.changes
         if changes is None:
             modes = tape.parts[0].modes
             changes = changes_of_start(self.code, self.start, self.held, self.directions, self.inputs, modes)
-        sensitivities = sensitivities_of(self.code, tape, self.directions, changes, self.inputs, solution)
+        sensitivities, stops = sensitivities_of(
+            self.code, tape, self.directions, changes, self.inputs, solution, self.allowed
+        )
         if sensitivities.reason is not None and (accepted or sensitivities.error <= self.allowed):
             warn_user(
                 f"the sensitivities end at t = {sensitivities.valid_until!r} s, and are NaN after it: "
                 f"{sensitivities.reason}"
             )
-        return sensitivities, sensitivities.error
+        return sensitivities, Accuracy(sensitivities.error, stops)
 
 
 def _require_free(problem: Problem, directions: tuple[Direction, ...]) -> None:
@@ -150,8 +152,10 @@ class GradientRun:
         times = samples if knots is None else np.concatenate([samples, knots])
         return times if times.size else None
 
-    def result(self, solution: Solution, accepted: bool = False) -> tuple[tuple[float, dict[str, Any]] | None, float]:
-        """The value and the gradient by name, and the error of the steps.
+    def result(
+        self, solution: Solution, accepted: bool = False
+    ) -> tuple[tuple[float, dict[str, Any]] | None, Accuracy]:
+        """The value and the gradient by name, and the accuracy of the steps.
 
         None without ``accepted`` if the steps are too long for a gradient.
         """
@@ -162,14 +166,14 @@ class GradientRun:
         collect = refuse if missing is refuse else reasons.append
         functions = ObjectiveCode(self.code, self.objective)
         pulled = pull_back(functions, tape, self.inputs, is_terminal, collect)
-        error = error_of_gradient(self.code, tape, pulled)
-        if not (accepted or error <= self.allowed):
-            return None, error
+        accuracy = accuracy_of_gradient(self.code, tape, pulled, self.allowed)
+        if not (accepted or accuracy.error <= self.allowed):
+            return None, accuracy
         for reason in reasons:
             missing(reason)
         modes = tape.parts[0].modes
         start = changes_of_start(self.code, self.start, self.held, self.directions, self.inputs, modes)
-        return (pulled.value, gradient_by_name(self.directions, start, pulled)), error
+        return (pulled.value, gradient_by_name(self.directions, start, pulled)), accuracy
 
 
 def gradient_run(

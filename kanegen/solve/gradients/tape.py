@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,14 @@ class Part:
     def end(self) -> tuple[float, Array]:
         """The time and the state (n,) at the end."""
         return self.t_end, self.y[-1]
+
+
+class StepErrors(NamedTuple):
+    """Local errors of derivatives in steps from ``t`` (m,) of sizes ``h`` (m,): ``errors`` (m, ...), None: unknown."""
+
+    t: Array
+    h: Array
+    errors: Array | None
 
 
 class PhaseModes(Protocol):

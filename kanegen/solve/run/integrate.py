@@ -23,6 +23,7 @@ from kanegen.solve.contacts import start_modes
 from kanegen.solve.evaluation import Evaluation
 from kanegen.solve.feedback.closed_loop import other_inputs
 from kanegen.solve.gradients.accuracy import (
+    ATTEMPTS,
     is_stalled,
     warn_of_error,
     with_shorter_steps,
@@ -101,13 +102,16 @@ def _differentiated(
     derivatives: SensitivityRun | GradientRun,
 ) -> tuple[RunFields, Solution, Any]:
     """Integrate with steps that are short enough for derivatives, and compute these."""
-    errors, allowed = list[float](), derivatives.allowed
+    errors, allowed, stops = list[float](), derivatives.allowed, derivatives.stops
     while True:
-        fields, solution = _integrated(problem, start, t1, options, events, derivatives.stops)
-        result, error = derivatives.result(solution)
+        fields, solution = _integrated(problem, start, t1, options, events, stops)
+        result, (error, further) = derivatives.result(solution)
         if error <= allowed:
             return fields, solution, result
         errors.append(error)
+        if further is not None and len(errors) <= ATTEMPTS:
+            stops = further if stops is None else np.concatenate([stops, further])
+            continue
         if is_stalled(errors, options):
             warn_of_error(error, allowed)
             return fields, solution, derivatives.result(solution, accepted=True)[0]

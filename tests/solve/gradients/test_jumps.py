@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -11,7 +10,7 @@ import jump_models
 import numpy as np
 import pytest
 import sympy as sm
-from jump_models import difference_quotients, sensitivities_at, start_of
+from jump_models import CASES, FALLING, ROD, TIGHT, difference_quotients, sensitivities_at, start_of
 from messages import raises
 from numpy.testing import assert_allclose
 from sensitivity_models import differences
@@ -19,66 +18,10 @@ from systems import solver_for
 
 import kanegen as kg
 
-FALLING = {"x": 0.0, "z": 1.0, "v_x": 2.0, "v_z": 0.0}
-ROD = {"x": 0.0, "z": 1.0, "th": 0.3, "u_x": 1.0, "u_z": 0.0, "om": 0.0}
-TIGHT: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12, "method": "dop853"}
-LYING = {"x": 0.0, "z": 0.0, "th": 0.0, "u_x": 1.0, "u_z": 0.0, "om": 0.0}
-
 
 @cache
 def built(name: str) -> kg.Solver:
     return kg.build(getattr(jump_models, name)())
-
-
-CASES: dict[str, tuple[str, float, Mapping[str, float], tuple[str, ...], set[str]]] = {
-    "a ball on a slope": ("slope", 1.2, FALLING, ("e", "a", "g", "z", "v_x"), {"impact"}),
-    "impacts of a rod that stick and slip": ("rod", 0.55, ROD, ("e", "mu", "l", "I", "th", "u_x"), {"impact"}),
-    "a rod that slides until both ends stick": ("rod", 0.6, LYING, ("mu", "g", "u_x", "x"), {"sticks"}),
-    "sliding in a plane": (
-        "puck",
-        1.4,
-        {"x": 0.0, "y": 0.0, "z": 0.5, "v_x": 2.0, "v_y": 1.0, "v_z": 0.0},
-        ("mu", "g", "z", "v_x", "v_y"),
-        {"impact", "closes", "sticks"},
-    ),
-    "a dragged block": (
-        "dragged",
-        3.0,
-        {"x": 0.0, "z": 0.0, "v_x": 0.0, "v_z": 0.0},
-        ("mu", "k", "a", "g", "m", "x"),
-        {"slips", "sticks"},
-    ),
-    "a force that begins": (
-        "pulled",
-        1.2,
-        {"x": 0.0, "z": 0.0, "v_x": 1.0, "v_z": 0.0},
-        ("mu", "k", "g", "v_x"),
-        {"sticks", "slips"},
-    ),
-    "a compliant floor with friction": (
-        "mattress",
-        1.0,
-        FALLING,
-        ("k", "c", "g", "mu", "m", "v_x"),
-        {"closes", "sticks", "penetrates", "opens"},
-    ),
-    "a latch": ("latched", 1.2, {**FALLING, "v_x": 2.0}, ("a", "g", "z"), {"user", "imposed", "removed"}),
-    "friction in a joint": (
-        "guided",
-        0.7,
-        {"x": 0.0, "z": 0.0, "v_x": 2.0, "v_z": 0.0},
-        ("mu", "g", "a", "v_x"),
-        {"sticks"},
-    ),
-    "a creeping block": (
-        "creeping",
-        4.0,
-        {"x": 0.0, "z": 0.0, "v_x": -0.2, "v_z": 0.0},
-        ("mu", "delta", "rate", "size", "omega", "g", "v_x"),
-        {"slips", "sticks", "reverses"},
-    ),
-    "a blow": ("struck", 1.0, {"x": 0.0, "v_x": 1.0, "w": 0.0}, ("a", "k", "m", "x", "v_x", "w"), {"user"}),
-}
 
 
 @pytest.mark.parametrize("case", CASES)

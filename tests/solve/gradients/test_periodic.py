@@ -399,8 +399,6 @@ def test_errors() -> None:
         solver.periodic_motion(start, period=6.0, section="falls")
     with raises(kg.SolveError, "does not reach the section 'stop'"):
         solver.periodic_motion(start, period=6.0, section="stop")
-    with raises(kg.SolveError, 'method="rodas"'):
-        solver.periodic_motion(start, period=6.0, method="rodas")
     with raises(kg.SolveError, "segments"):
         solver.periodic_motion(start, period=6.0, segments=0)
     with raises(kg.SolveError, "no parameter or input 'nu'"):

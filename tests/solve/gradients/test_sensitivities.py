@@ -352,8 +352,6 @@ def test_refusals_name_what_cannot_vary() -> None:
         solver.integrate(*run, sensitivities="kk")
     with raises(kg.SolveError, "expected names of parameters, start values or inputs"):
         solver.integrate(*run, sensitivities=())
-    with raises(kg.SolveError, 'method="rodas"', "explicit method"):
-        solver.integrate(*run, sensitivities="k", method="rodas")
     with raises(kg.SolveError, "dense output", "dense_output=False"):
         solver.integrate(*run, sensitivities="k", dense_output=False)
     solution = solver.integrate(*run, sensitivities="k")
