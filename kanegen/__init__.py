@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from kanegen.identification.fit import fit as fit
     from kanegen.identification.information import fisher_information as fisher_information
     from kanegen.identification.result import IdentificationError as IdentificationError
+    from kanegen.logic.modes import Modes as Modes
+    from kanegen.logic.modes import Transition as Transition
     from kanegen.model import Baumgarte as Baumgarte
     from kanegen.model import Bilateral as Bilateral
     from kanegen.model import ControlConstraints as ControlConstraints
@@ -143,6 +145,10 @@ _NAMES: Final = {
     "kanegen.identification.fit": ("fit",),
     "kanegen.identification.information": ("fisher_information",),
     "kanegen.identification.result": ("IdentificationError",),
+    "kanegen.logic.modes": (
+        "Modes",
+        "Transition",
+    ),
     "kanegen.model": (
         "Baumgarte",
         "Bilateral",

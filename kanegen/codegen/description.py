@@ -136,12 +136,14 @@ class EventLabel:
     impose: tuple[str, ...]
     remove: tuple[str, ...]
     reset: Mapping[str, str] = field(default_factory=FrozenMapping)
+    when: Mapping[str, float] = field(default_factory=FrozenMapping)
 
     @classmethod
     def of(cls, event: Event) -> EventLabel:
         """The label of a normalized event."""
         reset = FrozenMapping((symbol_name(symbol), str(value)) for symbol, value in event.reset.items())
-        return cls(**{**vars(event), "guard": str(event.guard), "reset": reset})
+        when = FrozenMapping((symbol_name(symbol), value) for symbol, value in event.when.items())
+        return cls(**{**vars(event), "guard": str(event.guard), "reset": reset, "when": when})
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations
 from typing import Any, Final
 
@@ -21,11 +22,14 @@ from kanegen.errors import ModelError
 from kanegen.graph import Node, gradient
 from kanegen.graph.decisions import RELATIVE_ZERO
 from kanegen.graph.ranks import rank
-from kanegen.model.contacts import Contact
+from kanegen.model.contacts import Contact, Event
 from kanegen.model.expressions import symbol_name
 
 GAP: Final = sympy.Dummy("gap", real=True)
 RATE: Final = sympy.Dummy("rate", real=True)
+
+_NEAR: Final = Fraction(1, 2)
+"""States that only events change have the value of an event's ``when`` at a smaller distance."""
 
 
 @dataclass(frozen=True)
@@ -202,4 +206,15 @@ def guards(system: System) -> tuple[Node, ...]:
             raise ModelError(
                 f"the guard of event {event.name!r} ({event.guard}) is zero everywhere: it never changes its sign"
             )
-    return (*nodes, *map(system.lower, system.model.switches.values()))
+    acting = (_where_it_acts(system, *pair) for pair in zip(system.model.events, nodes, strict=True))
+    return (*acting, *map(system.lower, system.model.switches.values()))
+
+
+def _where_it_acts(system: System, event: Event, guard: Node) -> Node:
+    """The guard where the states have the values of ``when``, elsewhere a number of the sign before the event."""
+    graph = guard.graph
+    for symbol, value in event.when.items():
+        state = system.lower(symbol)
+        near = graph.apply("lt", graph.apply("abs", state - graph.const(Fraction(value))), graph.const(_NEAR))
+        guard = graph.select(near, guard, graph.const(-event.direction))
+    return guard

@@ -24,42 +24,52 @@ _JUMP: Final = 1e-6
 State = Mapping[str, Sequence[float]]
 
 
-def jumping(roots: Iterable[Node], arrays: Collection[str], states: Sequence[State]) -> tuple[Node, ...]:
+def jumping(
+    roots: Iterable[Node], arrays: Collection[str], states: Sequence[State], held: Collection[Node] = ()
+) -> tuple[Node, ...]:
     """The conditions at which a choice in the roots jumps when inputs of these arrays change.
 
-    ``states``: values of all inputs, of which those of the ``arrays`` are varied. A condition that does not change
-    between random states is not found.
+    ``states``: values of all inputs, of which those of the ``arrays`` are varied. ``held``: inputs that do not change
+    between events. A condition that does not change between random states is not found.
     """
     order = reachable(roots)
-    moved = _depending(order, arrays)
+    moved = _depending(order, arrays, held)
     conditions = [node for node in order if node.op in _COMPARISONS and node.index in moved]
     found = []
     generator = random.Random(4711)
+    fixed = {node.payload for node in held}
     for condition in conditions:
         chosen = [node for node in order if node.op == "select" and condition in reachable([node.args[0]])]
-        if chosen and any(_jumps(condition, chosen, line) for line in _lines(states, arrays, generator)):
+        if chosen and any(_jumps(condition, chosen, line) for line in _lines(states, arrays, fixed, generator)):
             found.append(condition)
     return tuple(found)
 
 
-def _depending(order: Sequence[Node], arrays: Collection[str]) -> set[int]:
+def _depending(order: Sequence[Node], arrays: Collection[str], held: Collection[Node]) -> set[int]:
     moved: set[int] = set()
     for node in order:
-        if (node.op == "input" and node.payload[0] in arrays) or any(x.index in moved for x in node.args):
+        varies = node.op == "input" and node.payload[0] in arrays and node not in held
+        if varies or any(x.index in moved for x in node.args):
             moved.add(node.index)
     return moved
 
 
 def _lines(
-    states: Sequence[State], arrays: Collection[str], generator: random.Random
+    states: Sequence[State], arrays: Collection[str], fixed: Collection[tuple[str, int]], generator: random.Random
 ) -> Iterable[tuple[State, dict[str, list[float]]]]:
-    """Pairs of a state and a change of its arrays."""
+    """Pairs of a state and a change of its arrays, without the elements that are ``fixed``."""
     for number in range(_TRIES):
         state = states[number % len(states)]
         size = 10.0 ** generator.uniform(*_SIZES)
         yield (
             state,
-            {name: [generator.uniform(-size, size) * x for x in state[name]] for name in arrays if name in state},
+            {
+                name: [
+                    0.0 if (name, k) in fixed else generator.uniform(-size, size) * x for k, x in enumerate(state[name])
+                ]
+                for name in arrays
+                if name in state
+            },
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import sympy
@@ -17,12 +18,13 @@ from kanegen.errors import ModelError, brief, warn_user
 from kanegen.model import normalize
 from kanegen.model.checks.motions import Motions
 from kanegen.model.checks.symbols import needed_rates
+from kanegen.model.contacts import Latch
 from kanegen.model.description import SystemDescription, described
 from kanegen.model.expressions import atoms, base_symbol, is_time_function, symbol_name, vector_expressions
 from kanegen.model.inputs import Input
 from kanegen.model.linear import in_span
 from kanegen.model.places import survey
-from kanegen.model.records import VELOCITY, Composite, Parts
+from kanegen.model.records import VELOCITY, Composite, Machine, Parts
 
 CHOICES = ("enforce", "ignore")
 """The values of ``configuration_constraints`` of ``Model.from_kane``, besides None."""
@@ -262,7 +264,7 @@ def with_parts(given: Mapping[str, Any]) -> dict[str, Any]:
 
     Coordinates and speeds that the user did not list follow those listed; the kinematical equations are added.
     """
-    arguments = dict(given)
+    arguments = with_machines(given)
     bodies = given["bodies"]
     if not normalize.is_sequence(bodies) or not isinstance(given["frame"], ReferenceFrame):
         return arguments
@@ -279,6 +281,31 @@ def with_parts(given: Mapping[str, Any]) -> dict[str, Any]:
     for composite in dict.fromkeys(composites):
         _add_parts(arguments, composite.parts(given["frame"]))
     return arguments
+
+
+def with_machines(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of ``Model`` with the states and events of ``modes``. Raises `ModelError`."""
+    arguments = {name: value for name, value in given.items() if name != "modes"}
+    for k, machine in enumerate(normalize.listed(given["modes"])):
+        if not isinstance(machine, Machine):
+            raise ModelError(f"modes[{k}] is {brief(machine)}: expected a kg.Modes")
+        parts = machine.parts()
+        for what in ("states", "initial"):
+            of_user = arguments[what] or {}
+            if isinstance(of_user, Mapping):
+                known = set(map(symbol_name, of_user))
+                own = {x: value for x, value in getattr(parts, what).items() if symbol_name(x) not in known}
+                arguments[what] = {**of_user, **own}
+        arguments["events"] = (*normalize.listed(arguments["events"]), *parts.events)
+        arguments["contacts"] = tuple(_at_start(x, parts.closed) for x in normalize.listed(arguments["contacts"]))
+    return arguments
+
+
+def _at_start(contact: Any, closed: Mapping[str, bool]) -> Any:
+    """A contact; if it is a latch that the modes close and open, closed or open as in the first of them."""
+    if not isinstance(contact, Latch) or contact.name not in closed:
+        return contact
+    return replace(contact, closed=closed[contact.name])
 
 
 def _add_parts(arguments: dict[str, Any], parts: Parts) -> None:

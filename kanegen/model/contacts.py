@@ -136,6 +136,18 @@ def _reset(value: Any, where: str, problems: list[str]) -> FrozenMapping[Any, An
     )
 
 
+def _when(value: Any, where: str, problems: list[str]) -> FrozenMapping[Any, float]:
+    if not normalize.expect(value, Mapping, where, "a mapping from a state to its value", problems):
+        value = {}
+    found = {}
+    for key, x in value.items():
+        try:
+            found[key] = float(x)
+        except (TypeError, ValueError):
+            problems.append(f"{where}[{symbol_name(key)}] is {brief(x)}: expected a number")
+    return FrozenMapping(found)
+
+
 _SCALAR = {"read": normalize.scalar}
 _SLIP = {"read": normalize.scalars}
 _APPLIED_AT = {"read": _applied_at}
@@ -266,6 +278,10 @@ class Event:
         New values of additional states of the model, a mapping from the state or its name to an expression of the
         quantities that a guard can contain, evaluated at the values before the event. The resets of simultaneous
         events follow one another in the order of the events.
+    when
+        States that only events change, with the values at which the event can occur, which must have a direction:
+        ``when={gear: 1}``. Where the states come to have these values while the guard has the sign that it has after
+        the event, the event occurs at this instant. A run cannot start in such a state.
     """
 
     name: str = field(metadata={"read": _given_name})
@@ -276,12 +292,16 @@ class Event:
     impose: Any = field(default=(), metadata={"read": _names})
     remove: Any = field(default=(), metadata={"read": _names})
     reset: Mapping[Any, Any] = field(default_factory=FrozenMapping, metadata={"read": _reset})
+    when: Mapping[Any, float] = field(default_factory=FrozenMapping, metadata={"read": _when})
 
     def resetting(self, symbols: Iterable[Any]) -> Event:
-        """The same event, whose resets by the names of ``symbols`` are resets of these symbols."""
-        names = {symbol_name(symbol): symbol for symbol in symbols if symbol not in self.reset}
-        values = ((names.get(key, key) if isinstance(key, str) else key, value) for key, value in self.reset.items())
-        return replace(self, reset=FrozenMapping(values)) if self.reset else self
+        """The same event, in which the names of ``symbols`` in ``reset`` and ``when`` are these symbols."""
+        names = {symbol_name(symbol): symbol for symbol in symbols}
+
+        def named(given: Mapping[Any, Any]) -> FrozenMapping[Any, Any]:
+            return FrozenMapping((names.get(x, x) if isinstance(x, str) else x, value) for x, value in given.items())
+
+        return replace(self, reset=named(self.reset), when=named(self.when)) if self.reset or self.when else self
 
 
 def normalized_contacts(value: Any, what: str, problems: list[str]) -> tuple[Any, ...]:

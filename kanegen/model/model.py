@@ -122,6 +122,8 @@ class Model(SystemDescription):
     impulses
         Named impulses for events and ``solver.impulse``: lists of ``(point, impulse)``, N s, and
         ``(frame, angular impulse)``, N m s.
+    modes
+        :class:`kanegen.Modes`: named modes, between which events switch (docs/modes.md).
     control
         The control law, None for none. :class:`Servo`: servo-constraints, and the inputs that enforce them.
         :class:`ControlConstraints`: constraints in which the controls appear, which make controls part of the state.
@@ -186,6 +188,7 @@ class Model(SystemDescription):
         contacts: Any = (),
         events: Any = (),
         impulses: Mapping[str, Any] | None = None,
+        modes: Any = (),
         control: ControlLaw | None = None,
         shapes: Mapping[Any, Any] | None = None,
         units: Mapping[Any, str] | None = None,

@@ -112,6 +112,26 @@ class Composite(ABC):
         """What it adds to a model with this inertial frame."""
 
 
+@dataclass(frozen=True, eq=False)
+class MachineParts:
+    """What a state machine adds to a model: arguments of ``Model``, and whether latches are closed at the start."""
+
+    states: Mapping[Any, Any]
+    initial: Mapping[Any, float]
+    events: tuple[Any, ...]
+    closed: Mapping[str, bool]
+
+
+class Machine(ABC):
+    """Discrete behavior with a state of its own, ``modes=`` of a model."""
+
+    name: str
+
+    @abstractmethod
+    def parts(self) -> MachineParts:
+        """What it adds to a model."""
+
+
 def settle(record: Any, values: Mapping[str, Any], problems: Sequence[str], title: str = "") -> None:
     """Set fields of a frozen record under construction; raises ``ModelError`` if there are problems."""
     if problems:

@@ -33,6 +33,7 @@ ORDER = (
     "units",
     "model",
     "flexible",
+    "logic",
     "robots",
     "derivation",
     "program",

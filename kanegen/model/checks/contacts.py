@@ -105,6 +105,14 @@ def _event_problems(model: SystemDescription, contacts: Sequence[Contact], k: in
         for name in getattr(event, field):
             if name not in known:
                 yield f"{title} has {field}={name!r}: expected one of the model's latches, {_listed(known)}"
+    if event.when and not event.direction:
+        yield f"{title} has when= and no direction: give direction=+1 (rising) or -1 (falling)"
+    for symbol in event.when:
+        if symbol not in model.states or model.states[symbol] != 0:
+            yield (
+                f"{title} has when= with {symbol_name(symbol)}: expected a state that only events change, such as "
+                f"states={{{symbol_name(symbol)}: 0}}"
+            )
     for symbol in event.reset:
         if symbol not in model.states:
             yield f"{title} resets {symbol_name(symbol)}, {_reset_advice(model, symbol)}"

@@ -134,8 +134,9 @@ def _add_of_expressions(f: Functions, name: OfExpressions) -> None:
 
 def _require_steady(builder: _Variations) -> None:
     """Raise `BuildError` if the right-hand side jumps at states that are no events of the model."""
-    e = builder.f.equations
-    if jumping(builder.parts_of_rates, ("q", "u", "s"), e.system.states):
+    e, graph = builder.f.equations, builder.f.graph
+    held = [x for x, rate in zip(e.system.s, e.sdot.nodes, strict=True) if rate is graph.zero]  # only events change it
+    if jumping(builder.parts_of_rates, ("q", "u", "s"), e.system.states, held):
         raise BuildError(
             f"the right-hand side of model {e.model.name!r} jumps where a condition on the state changes, as that of a "
             "sign, of Heaviside or of Piecewise: motions have no derivatives there, because no event is located; use a "

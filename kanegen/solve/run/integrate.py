@@ -31,6 +31,7 @@ from kanegen.solve.gradients.accuracy import (
 from kanegen.solve.gradients.objective import Objective
 from kanegen.solve.gradients.runs import GradientRun, SensitivityRun, gradient_run, sensitivity_run
 from kanegen.solve.inverse import InverseDynamics, inverse_dynamics
+from kanegen.solve.run.modes import latches_of, require_one_transition
 from kanegen.solve.run.options import read_options, span_of
 from kanegen.solve.run.preparation import Preparation
 from kanegen.solve.run.problem import Problem, check_start, detected_events
@@ -80,7 +81,7 @@ def _integrated(
             dense=options["dense_output"],
             progress=call,
             events=events,
-            modes=start_modes(module, options["modes"]),
+            modes=start_modes(module, latches_of(problem.functions.description, s0, options["modes"])),
             projection=problem.projected,
             control=problem.controls,
             instants=_instants(problem, t0, t1, options["rtol"], stops),
@@ -90,6 +91,7 @@ def _integrated(
     fields = RunFields(problem, (t0, t1), options, result)
     solution = Solution(fields)
     require_finished(problem, solution, result, t1)
+    require_one_transition(problem.functions.description, solution.events)
     return fields, solution
 
 

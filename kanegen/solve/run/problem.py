@@ -14,6 +14,7 @@ from kanegen.solve.contacts import check_contact_values, check_run, watched_even
 from kanegen.solve.feedback.closed_loop import ClosedLoop
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs
+from kanegen.solve.run.modes import require_nothing_due
 from kanegen.solve.run.momentum import RunMomenta
 from kanegen.solve.solution import SolverReference
 from kanegen.solve.values import integral_function, listed
@@ -68,6 +69,8 @@ def detected_events(problem: Problem, start: RunStart, t1: float, options: RunOp
     if laws is not None:
         events = (*events, *laws.switches())
     check_run(functions, events, t1 < start.t, loop is not None and loop.law is None)
+    t, q, u, s, _ = start
+    require_nothing_due(functions, problem.at(t, q, u, s), events)
     return events
 
 

@@ -1,0 +1,1 @@
+"""Discrete behavior of models: named modes with transitions."""
