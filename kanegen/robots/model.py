@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from kanegen.errors import ModelError, brief, warn_user
-from kanegen.model import Model
+from kanegen.model import Input, Model
 from kanegen.model.normalize import is_sequence
 from kanegen.model.records import FrozenMapping
 from kanegen.robots.assembly import Assembly, Attached, Choices, Motion
@@ -77,7 +77,8 @@ class RobotModel(Model):
         more
             Arguments of :class:`kanegen.Model`. Sequences, such as ``loads=``, ``contacts=`` or
             ``holonomic_constraints=``, follow those of the robot; mappings, such as ``parameters=`` or ``outputs=``,
-            are added to them; all other arguments replace them.
+            are added to them; all other arguments replace them. An input of the robot, such as the effort of a joint,
+            is replaced by a :class:`kanegen.Input` with its symbol, for example one with a feedback law.
 
         Raises
         ------
@@ -87,7 +88,9 @@ class RobotModel(Model):
         arguments = dict(self._arguments)
         for key, value in more.items():
             old = arguments.get(key)
-            if isinstance(old, Mapping) and isinstance(value, Mapping):
+            if key == "inputs" and is_sequence(value):
+                arguments[key] = _with_inputs(old, value)
+            elif isinstance(old, Mapping) and isinstance(value, Mapping):
                 arguments[key] = {**old, **value}
             elif isinstance(old, list) and is_sequence(value):
                 arguments[key] = old + list(value)
@@ -97,6 +100,13 @@ class RobotModel(Model):
 
     def _warnings(self) -> Iterator[str]:
         return iter(())  # inertias were compared link by link, and links have different names
+
+
+def _with_inputs(own: Iterable[Input], given: Iterable[Any]) -> list[Any]:
+    """The inputs of a robot; those with the symbol of a given one are replaced by it, others follow."""
+    new = {getattr(item, "symbol", item): item for item in given}
+    kept = [new.pop(item.symbol, item) for item in own]
+    return kept + list(new.values())
 
 
 def from_urdf(

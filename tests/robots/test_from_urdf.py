@@ -283,6 +283,17 @@ def test_a_robot_can_be_extended(read: Any) -> None:
     np.testing.assert_allclose(solver.with_parameters(pull=0.0).rhs(0.0, q, u, r)[1], accelerations(model, q, u, r))
 
 
+def test_an_effort_of_a_robot_can_follow_a_law(read: Any) -> None:
+    """The input stays in its place; others follow those of the robot."""
+    model = read(rf.TWO_LINKS)
+    (joint, *_), further = model.joints, sm.Symbol("further")
+    motion = model.motion(joint)
+    more = model.extended(inputs=[kg.Input(motion.effort, law=-2 * motion.position), kg.Input(further, default=1.0)])
+    assert [item.symbol for item in more.inputs] == [*(item.symbol for item in model.inputs), further]
+    assert more.inputs[0].law == -2 * motion.position
+    assert model.inputs[0].law is None
+
+
 def test_a_robot_in_other_speeds_is_a_plain_model(read: Any) -> None:
     model = read(rf.TWO_LINKS)
     assert type(model.with_orthogonal_speeds()) is kg.Model
