@@ -11,7 +11,6 @@ from kanegen.backends.protocol import Generated
 from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.emission.example import Example
 from kanegen.emission.files import ProjectFiles
-from kanegen.emission.folder import write_folder
 from kanegen.emission.methods import AUTO, MOREAU_JEAN
 from kanegen.emission.options import ITERATIONS, EmitOptions
 from kanegen.emission.programs import DEFAULT, SELFTEST
@@ -25,6 +24,7 @@ from kanegen.pipeline import generate, options_of
 from kanegen.precision import PRECISIONS, Precision
 from kanegen.progress import activity
 from kanegen.solve.values import form_values
+from kanegen.writing import write_folder
 
 
 def emit(

@@ -16,9 +16,8 @@ from messages import raises, says
 from systems import solver_for
 
 import kanegen as kg
-from kanegen.emission.folder import write_folder
 from kanegen.results import Page
-from kanegen.writing import replace_files, replacing
+from kanegen.writing import replace_files, replacing, write_folder
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="limits of files and signals are those of POSIX")
 

@@ -33,9 +33,9 @@ from systems import initial, model_of, solver_for
 
 import kanegen as kg
 from kanegen.emission.fmu.archive import write_archive
-from kanegen.emission.folder import write_folder
 from kanegen.errors import KanegenError
 from kanegen.results import Page
+from kanegen.writing import write_folder
 
 FAULTS = ("full", "cut", "rename", "kill", "denied")
 DONE, REFUSED, WRONG = 0, 3, 4

@@ -228,7 +228,7 @@ from pathlib import Path
 from kanegen.codegen.kernel import lowered_in_range
 from kanegen.codegen.printer import Printer
 from kanegen.derivation import derive
-from kanegen.emission.folder import write_folder
+from kanegen.writing import write_folder
 from kanegen.model import Model
 from kanegen.pipeline import generate, options_of
 from kanegen.program.passes.code import Code, Gather, Let, Part

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kanegen.emission.casadi.derivatives import Derivatives, Values
-from kanegen.emission.casadi.patterns import Pattern, Place, by_columns
+from kanegen.emission.casadi.patterns import Pattern
 from kanegen.graph import Node, count_operations, reachable
 from kanegen.program.builder import Functions
+from kanegen.program.functions.derivatives import Derivatives, Place, Values, by_columns
 
 HESSIAN_LIMIT: Final = 60_000
 """Most operations of second derivatives, without parameters, that are written out; more take minutes to compile."""

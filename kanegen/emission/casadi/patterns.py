@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-Place = tuple[int, int]
-"""Row and column of an entry."""
-
-
-def by_columns(places: Iterable[Place]) -> tuple[Place, ...]:
-    """The places in the order of compressed column storage."""
-    return tuple(sorted(places, key=lambda place: (place[1], place[0])))
+from kanegen.program.functions.derivatives import Place
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from kanegen.codegen.sources import include_closure, render, runtime_headers
 from kanegen.codegen.text import LINE_WIDTH
 from kanegen.derivation import Equations, fingerprint, lower_model
 from kanegen.emission.casadi.interface import CasadiFunction, Differentiated, defaults, groups, values_of
-from kanegen.emission.folder import write_folder
 from kanegen.emission.options import EmitOptions
 from kanegen.errors import BuildError, ModelError, brief
 from kanegen.model import Baumgarte, Model
@@ -29,6 +28,7 @@ from kanegen.program.builder import Functions
 from kanegen.program.options import BuildOptions
 from kanegen.program.records import Program
 from kanegen.solve.values import form_values, gain_values
+from kanegen.writing import write_folder
 
 
 def emit_casadi(

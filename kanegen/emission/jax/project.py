@@ -9,7 +9,6 @@ from typing import Any
 
 from kanegen.codegen.kernel import lowered_in_range
 from kanegen.derivation import Equations, fingerprint, lower_model
-from kanegen.emission.folder import write_folder
 from kanegen.emission.jax.module import Values, load_module, module_text, user_functions
 from kanegen.emission.options import EmitOptions
 from kanegen.errors import BuildError, ModelError, SolveError, brief
@@ -19,6 +18,7 @@ from kanegen.model.stabilization import require_stabilization
 from kanegen.paths import file_path
 from kanegen.pipeline import generate, options_of
 from kanegen.solve.values import form_values, gain_values
+from kanegen.writing import write_folder
 
 
 def emit_jax(

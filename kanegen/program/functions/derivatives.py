@@ -22,7 +22,6 @@ from functools import cached_property
 from kanegen.derivation import forms
 from kanegen.derivation.forces.reactions import MULTIPLIERS
 from kanegen.derivation.sensitivities import Rows
-from kanegen.emission.casadi.patterns import Place, by_columns
 from kanegen.graph import Node, Tangent, gradient, reachable, substitute
 from kanegen.program.builder import Fragment, Functions
 from kanegen.program.functions.right_sides import bordered_columns, bordered_solutions, reduced, reduced_columns
@@ -30,12 +29,21 @@ from kanegen.program.records import Guard
 
 Matrix = Sequence[Sequence[Node]]
 
+Place = tuple[int, int]
+"""Row and column of an entry."""
+
+
+def by_columns(places: Iterable[Place]) -> tuple[Place, ...]:
+    """The places in the order of compressed column storage."""
+    return tuple(sorted(places, key=lambda place: (place[1], place[0])))
+
 
 @dataclass(frozen=True)
 class Values:
     """Values of a model, (n,), as functions of its arguments, u' and lambda.
 
-    ``name``: that of the function in messages and in the generated code. ``output``: their name in CasADi.
+    ``name``: that of the function in messages and in the generated code. ``output``: their name in CasADi, if they
+    have one.
     """
 
     name: str
@@ -103,7 +111,7 @@ class Derivatives:
         if not (f.any_rank and f.n_c) and f.equations.is_symmetric:
             fast, with_fallback = self._jacobian_reduced, bool(f.n_c)
         s = Fragment(f.graph, fallback if with_fallback else None)
-        entries = nonzero(fast(s, inputs) if not self.is_direct else self._direct(inputs))
+        entries = nonzero(fast(s, inputs) if not self.is_direct else self._stated(inputs))
         places = by_columns(entries)
         if not places:
             return places
@@ -143,6 +151,10 @@ class Derivatives:
     def _direct(self, inputs: Sequence[Node]) -> Rows:
         """g_z."""
         return self.f.sensitivities.derivatives(self.values.nodes, inputs)
+
+    def _stated(self, inputs: Sequence[Node]) -> Sequence[Sequence[Node]]:
+        """The rows of a Jacobian of values that do not depend on the accelerations."""
+        return self._direct(inputs)
 
     def _jacobian_reduced(self, s: Fragment, inputs: Sequence[Node]) -> list[list[Node]]:
         held = self._held(s)
@@ -249,6 +261,17 @@ class Derivatives:
             *self.f.equations.system.udot,
             *(self.f.graph.input(MULTIPLIERS, k) for k in range(self.f.n_c)),
         ]
+
+
+class WithValues(Derivatives):
+    """Jacobians whose first column are the values themselves, so that one function gives both."""
+
+    def _stated(self, inputs: Sequence[Node]) -> list[list[Node]]:
+        return [[x, *row] for x, row in zip(self.values.nodes, self._direct(inputs), strict=True)]
+
+    def _chained(self, inputs: Sequence[Node], columns: Matrix, held: Mapping[Node, Node]) -> list[list[Node]]:
+        values = substitute(self.values.nodes, held)
+        return [[x, *row] for x, row in zip(values, super()._chained(inputs, columns, held), strict=True)]
 
 
 def nonzero(rows: Matrix) -> dict[Place, Node]:
