@@ -73,6 +73,11 @@ class PointMaker:
         self.y = (*self.system.q, *self.system.u, *self.system.s, *(self.system.r[k] for k in statement.rated))
         self.parameters = tuple(self.system.p[k] for k in statement.parameters)
 
+    def _lower(self, expression: Any, symbols: Mapping[Any, Node] | None = None) -> Node:
+        """The node of an expression of the problem, which can contain its constants, and ``symbols``."""
+        constants = {symbol: self.graph.const(value) for symbol, value in self.statement.constants.items()}
+        return self.system.lower_with(expression, {**constants, **(symbols or {})})
+
     def extra(self, first: int, count: int) -> tuple[Node, ...]:
         """Arguments that follow the inputs."""
         return tuple(self.graph.input("r", self.n_r + first + k) for k in range(count))
@@ -85,7 +90,7 @@ class PointMaker:
         held = dict(zip(self.system.udot, udot, strict=True))
         held |= {self.graph.input(MULTIPLIERS, k): x for k, x in enumerate(multipliers)}
         held[self.system.t] = T * tau
-        user = [self.system.lower(x) for x in (statement.cost.integrand, *(c.expression for c in statement.path))]
+        user = [self._lower(x) for x in (statement.cost.integrand, *(c.expression for c in statement.path))]
         groups = {
             "rates": [T * x for x in (*e.qdot.nodes, *self.system.udot, *e.sdot.nodes, *self._input_rates)],
             "dynamics": list(f.sensitivities.unbalance),
@@ -130,8 +135,8 @@ class PointMaker:
         unknown inputs and the accelerations at the end; the states at the times; the duration.
         """
         statement, t = self.statement, self.system.t
-        start = [self.system.lower(c.expression) for c in statement.start.conditions]
-        end = [self.system.lower(c.expression) for c in statement.end.conditions]
+        start = [self._lower(c.expression) for c in statement.start.conditions]
+        end = [self._lower(c.expression) for c in statement.end.conditions]
         whole = [c.expression for c in statement.coupled] + ([] if statement.cost.rest == 0 else [statement.cost.rest])
         if not (start or end or whole):
             return None
@@ -165,8 +170,8 @@ class PointMaker:
         known: dict[Any, Node] = {Duration: T}
         for term, place in places.items():
             moved = held[type(term)][getattr(term, "time", None)]
-            (known[place],) = substitute([self.system.lower(term.args[0])], moved)
-        return self.system.lower_with(value.xreplace(places), known)
+            (known[place],) = substitute([self._lower(term.args[0])], moved)
+        return self._lower(value.xreplace(places), known)
 
     def samples(self) -> tuple[PointFunctions, ...]:
         """The terms of the sums over samples. Arguments behind the state: the time, and the data."""
@@ -178,7 +183,7 @@ class PointMaker:
         Arguments behind the state: the numbers, the duration.
         """
         numbers, (T,) = self.extra(0, len(values)), self.extra(len(values), 1)
-        rows = [x - self.system.lower(value) for x, value in zip(numbers, values, strict=True)]
+        rows = [x - self._lower(value) for x, value in zip(numbers, values, strict=True)]
         timed = (T,) if self.statement.is_timed else ()
         variables = (*self.y, *numbers, *timed, *self.parameters)
         return self._add(JOINT, {"rows": rows}, {self.system.t: T}, variables, len(values) + 1)
@@ -203,7 +208,7 @@ class PointMaker:
     def _sample(self, name: str, sampled: SampledCost) -> PointFunctions:
         symbols = sampled.samples.symbols
         (time,), data = self.extra(0, 1), self.extra(1, len(symbols))
-        value = self.system.lower_with(sampled.expression, dict(zip(symbols, data, strict=True)))
+        value = self._lower(sampled.expression, dict(zip(symbols, data, strict=True)))
         held = {self.system.t: time}
         return self._add(name, {"value": [value]}, held, (*self.y, *self.parameters), 1 + len(symbols))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +17,7 @@ from kanegen.control.terms import Duration, expression, inside, momentary, times
 from kanegen.errors import SolveError, brief, warn_user
 from kanegen.model import Model
 from kanegen.model.expressions import atoms, symbol_name
-from kanegen.solve.values import known_name, number, require_none, unknown
+from kanegen.solve.values import key_name, known_name, number, require_none, unknown
 
 Interval = tuple[float, float]
 """The lowest and the highest value; equal if the value is given."""
@@ -55,7 +55,8 @@ class Statement:
     ``components``: the names of y = (q, u, s, inputs that have rates); ``rated``: indices of these inputs. ``bounds``
     (n_y, 2) of y along the motion. ``inputs``: indices of the inputs that are unknown, with ``input_bounds`` (n, 2);
     ``held`` (n_r,): the values of the others. ``values``: of the parameters; ``parameters``: indices of those that are
-    unknown, with ``parameter_bounds`` (n, 2).
+    unknown, with ``parameter_bounds`` (n, 2). ``constants``: values of symbols of the problem that the model does not
+    have.
     """
 
     model: Model
@@ -73,6 +74,7 @@ class Statement:
     parameters: tuple[int, ...]
     parameter_bounds: Array
     scheme: Scheme
+    constants: Mapping[Any, float] = field(default_factory=dict)
 
     @property
     def components(self) -> tuple[str, ...]:
@@ -143,7 +145,9 @@ def state(
 ) -> Statement:
     """The checked problem; the arguments are those of `OptimalControl`. Raises `SolveError`."""
     require_smooth(model)
-    span, symbols = _duration(duration), _parameter_symbols(model)
+    span = _duration(duration)
+    constants, parameters = _constants(model, parameters, (minimize, *_expressions(start, end, path, subject_to)))
+    symbols = (*model.parameters, *constants)
     names = dict.fromkeys((*components(model), *(item.name for item in model.inputs)))
     named = _named(bounds, tuple(names), "bounds")
     inputs, held = _inputs(model, named)
@@ -157,14 +161,14 @@ def state(
     first, last = _ends(model, start, "start", of_components), _ends(model, end, "end", of_components)
     conditions = (*of_path, *first.conditions, *last.conditions)
     momentary_ones = [x for each in (cost.rest, *(c.expression for c in coupled)) for x in inside(each)]
-    require_known(model, [cost.integrand, *(c.expression for c in conditions), *momentary_ones])
+    require_known(model, [cost.integrand, *(c.expression for c in conditions), *momentary_ones], constants)
     for each in cost.sampled:
-        require_known(model, [each.expression], each.samples.symbols)
+        require_known(model, [each.expression], (*each.samples.symbols, *constants))
     if cost.rest.has(Duration) and span[0] == span[1] and cost.integrand == 0:
         raise SolveError(f"minimize is a function of kg.Duration, but duration={span[0]:g} is given: give (low, high)")
     found = Statement(
         model, cost, span, first, last, of_components, of_path, coupled, inputs, input_bounds, held, values, free,
-        parameter_bounds, scheme,
+        parameter_bounds, scheme, constants,
     )  # fmt: skip
     _warn_unbounded(found)
     return found
@@ -246,8 +250,30 @@ def _inputs(model: Model, named: Mapping[str, Interval]) -> tuple[tuple[int, ...
     return tuple(unknown_ones), held
 
 
-def _parameter_symbols(model: Model) -> tuple[Any, ...]:
-    return tuple(model.parameters)
+def _expressions(start: Any, end: Any, *conditions: Any) -> list[Any]:
+    """The SymPy expressions among what the user states, of which some may be no conditions at all."""
+    keys = [key for given in (start, end) if isinstance(given, Mapping) for key in given]
+    rows = [row for given in conditions if isinstance(given, Iterable) for row in given]
+    return [*keys, *(row[0] for row in rows if isinstance(row, tuple) and row)]
+
+
+def _constants(model: Model, given: Any, expressions: Iterable[Any]) -> tuple[dict[Any, float], Any]:
+    """Values of symbols that are in the expressions and not in the model, and what else is given of parameters."""
+    if not isinstance(given, Mapping):
+        return {}, given
+    own = set(map(str, model.parameters))
+    used = atoms(x for x in expressions if isinstance(x, sympy.Basic))
+    found = {str(x): x for x in used if isinstance(x, sympy.Symbol) and x != Duration and str(x) not in own}
+    constants: dict[Any, float] = {}
+    for key, value in given.items():
+        symbol = found.get(key_name(key))
+        if symbol is not None:
+            low, high = interval(value, f"{symbol} in parameters")
+            if low != high:
+                raise SolveError(f"{symbol} in parameters is no parameter of the model; expected a number, its value")
+            constants[symbol] = low
+    names = set(map(str, constants))
+    return constants, {key: value for key, value in given.items() if key_name(key) not in names}
 
 
 def _parameters(model: Model, given: Any) -> tuple[tuple[int, ...], Array, Array]:

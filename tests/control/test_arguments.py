@@ -45,6 +45,10 @@ EFFORT = kg.Integral(F**2)
         ({"minimize": kg.SampleSum(x, [0.5, 2.0])}, ["kg.SampleSum", "2 s", "after the end"]),
         ({"minimize": kg.SampleSum(sm.Symbol("z") * x, [0.5])}, ["z", "symbol of the model"]),
         ({"parameters": {"M": 1}}, ["M", "m"]),
+        (
+            {"minimize": kg.Integral(sm.Symbol("k") * F**2), "parameters": {"k": (1, 2)}},
+            ["k", "no parameter of the model"],
+        ),
         ({"scheme": "shooting"}, ["shooting", "hermite-simpson"]),
         ({"scheme": "hermite-simson"}, ["hermite-simson", "hermite-simpson"]),
         ({"intervals": 0}, ["intervals", "0"]),

@@ -76,6 +76,22 @@ def test_a_parameter_is_found_with_the_motion() -> None:
     assert motion.solver.parameters["m"] == pytest.approx(0.5, rel=1e-6)
 
 
+def test_constants_of_the_problem_have_values_among_the_parameters() -> None:
+    """Twice the distance in the unit time costs four times the effort; the model does not know these symbols."""
+    goal, weight = sm.symbols("goal weight")
+    problem = kg.OptimalControl(
+        block(),
+        kg.Integral(weight * F**2),
+        1.0,
+        {x: 0, v: 0},
+        {v: 0},
+        subject_to=[(kg.AtEnd(x) - goal, 0, 0)],
+        parameters={goal: 2.0, "weight": 0.5},
+        intervals=4,
+    )
+    assert problem.solve().cost == pytest.approx(24.0, rel=1e-9)
+
+
 def test_a_condition_along_the_path_and_one_of_an_expression_at_the_end_hold() -> None:
     problem = kg.OptimalControl(
         block(), kg.Integral(F**2), 1.0, {x: 0, v: 0}, {x + v: 1, v: 0}, path=[(v + F / 100, None, 1.2)], intervals=20
