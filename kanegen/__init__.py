@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kanegen.control.joints import PlasticImpact as PlasticImpact
     from kanegen.control.motion import OptimalControlError as OptimalControlError
     from kanegen.control.motion import OptimalMotion as OptimalMotion
+    from kanegen.control.predictive.controller import PredictiveController as PredictiveController
     from kanegen.control.problem import OptimalControl as OptimalControl
     from kanegen.control.terms import AtEnd as AtEnd
     from kanegen.control.terms import AtStart as AtStart
@@ -112,6 +113,7 @@ _NAMES: Final = {
         "Phases",
         "Trials",
     ),
+    "kanegen.control.predictive.controller": ("PredictiveController",),
     "kanegen.control.tracking": ("TrackingFeedback",),
     "kanegen.derivation": (
         "Equations",

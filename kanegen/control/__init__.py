@@ -2,6 +2,7 @@
 
 from kanegen.control.motion import OptimalControlError as OptimalControlError
 from kanegen.control.motion import OptimalMotion as OptimalMotion
+from kanegen.control.predictive import PredictiveController as PredictiveController
 from kanegen.control.problem import OptimalControl as OptimalControl
 from kanegen.control.terms import AtEnd as AtEnd
 from kanegen.control.terms import AtStart as AtStart

@@ -15,6 +15,7 @@ from kanegen.control.ipopt import Progress, require_ipopt
 from kanegen.control.joints import CompiledJoint
 from kanegen.control.moments import require_values
 from kanegen.control.motion import OptimalMotion
+from kanegen.control.predictive import PredictiveController, predictive_controller
 from kanegen.control.run import Motions, Part, Run
 from kanegen.control.schemes import scheme_of
 from kanegen.control.statement import state
@@ -58,7 +59,8 @@ class OptimalControl:
         Conditions of values at single times, tuples ``(expression, low, high)``, such as
         ``(kg.AtEnd(x) - kg.AtStart(x), 0, 0)`` for a periodic motion, and ``(kg.AtTime(x, 0.5), 1, 1)``.
     parameters
-        ``(low, high)`` of parameters that are unknown, or values that replace those of the model.
+        ``(low, high)`` of parameters that are unknown, or values that replace those of the model. Symbols of costs and
+        conditions that the model does not have, such as set points, have their values here, too.
     scheme
         ``"hermite-simpson"``, ``"trapezoidal"``, ``"midpoint"``, ``"backward-euler"``, ``"radau"`` or ``"gauss"``, the
         last two also with a number of stages, ``"radau5"``.
@@ -159,6 +161,68 @@ class OptimalControl:
             [self], [guess], tolerance, callback=callback, max_iterations=max_iterations,
             max_refinements=max_refinements, starts=starts, options=options,
         )[0]  # fmt: skip
+
+    def controller(
+        self,
+        horizon: float,
+        sample_time: float,
+        *,
+        intervals: int | None = None,
+        steps: int = 1,
+        penalty: float = 1e4,
+        max_iterations: int = 40,
+    ) -> PredictiveController:
+        """Predictive control of the problem: at each sample, it is solved over a horizon that begins at the sample.
+
+        The motion is planned from the measured state, whatever ``start`` and ``duration`` say; ``end``, and costs and
+        conditions of :class:`kanegen.AtEnd`, hold at the end of the horizon. The equations are integrated by
+        Runge-Kutta steps, whatever ``scheme`` says, and the inputs are constant in each interval
+        (docs/predictive_control.md).
+
+        Parameters
+        ----------
+        horizon
+            How far ahead the motion is planned, s.
+        sample_time
+            The time between samples, s.
+        intervals
+            The number of intervals of the horizon; None: intervals of about the sample time.
+        steps
+            Runge-Kutta steps in each interval.
+        penalty
+            The cost of violating a bound of a state, or a condition, by 1 (SI units) at one point of the mesh. Where
+            they can be met, they are, if it is larger than their multipliers. Bounds of inputs are never violated.
+        max_iterations
+            Most iterations of the quadratic program of a sample.
+
+        Raises
+        ------
+        SolveError
+            For unknown durations and parameters, inputs that have rates, values at given times, conditions that couple
+            start and end, problems without unknown inputs, and wrong arguments.
+
+        Examples
+        --------
+        >>> import kanegen as kg
+        >>> import sympy as sm
+        >>> from sympy.physics import mechanics as me
+        >>> x, v, F = me.dynamicsymbols("x v F")
+        >>> N, O = me.ReferenceFrame("N"), me.Point("O")
+        >>> O.set_vel(N, 0)
+        >>> P = O.locatenew("P", x * N.x)
+        >>> P.set_vel(N, v * N.x)
+        >>> model = kg.Model(name="sliding block", frame=N, coordinates=(x,), speeds=(v,), kinematics=(x.diff() - v,),
+        ...                  bodies=(me.Particle("block", P, 1),), loads=((P, F * N.x),), inputs=(F,))
+        >>> problem = kg.OptimalControl(model, kg.Integral(10 * x**2 + v**2 + F**2), 2.0, bounds={F: (-1, 1)})
+        >>> controller = problem.controller(horizon=2.0, sample_time=0.1)
+        >>> solution = kg.build(model).integrate((0.0, 8.0), [1.0], [0.0], controller, sample_time=0.1)
+        >>> round(abs(solution["x"][-1]), 2)
+        0.0
+        """
+        return predictive_controller(
+            self.statement, horizon, sample_time, intervals=intervals, steps=steps, penalty=penalty,
+            max_iterations=max_iterations,
+        )  # fmt: skip
 
     @property
     def parameter_names(self) -> tuple[str, ...]:

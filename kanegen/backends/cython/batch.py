@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,13 +70,23 @@ def lane_library(options: CompilerOptions, files: dict[str, str], title: str, fu
 
     ``fused``: whether products and sums may be one operation; kernels never fuse them.
     """
+    own = options.lanes if fused else (*(flag for flag in options.lanes if flag != _FUSES), _UNFUSED)
+    return shared_library(options, files, title, own, () if fused else (_UNFUSED,))
+
+
+def shared_library(
+    options: CompilerOptions, files: Mapping[str, str], title: str, own: Sequence[str], *parts: Sequence[str]
+) -> Path:
+    """The shared library of C files, compiled with the flags ``own`` unless the cache holds it. Raises `BuildError`.
+
+    ``parts``: what its key depends on besides options and files.
+    """
     job = job_for(options, open_cache())
-    key = job.key("batch", cpu_identity(), files_digest(files), *([] if fused else [_UNFUSED]))
+    key = job.key("batch", cpu_identity(), files_digest(files), *(x for part in parts for x in part))
 
     def fill(work: Path) -> None:
         write_files(files, work)
         with activity(f"compiling {title}"):
-            own = options.lanes if fused else (*(flag for flag in options.lanes if flag != _FUSES), _UNFUSED)
             flags = (*options.common, *own)
             objects = [work / name.replace(".c", ".o") for name in files if name.endswith(".c")]
             for file in objects:
