@@ -34,6 +34,7 @@ from kanegen.cli.bench.peers import (
     peer_source,
     python_peer,
 )
+from kanegen.cli.bench.predictive import SAMPLES, predictive_costs
 from kanegen.cli.bench.timing import interleaved, machine_lines, processor_name, statement_task
 from kanegen.cli.tables import seconds_text
 from kanegen.codegen.sources import runtime_headers
@@ -385,3 +386,12 @@ def test_a_sample_is_timed_with_constant_inputs_and_with_a_callable() -> None:
     costs = sample_costs(read_model_file(EXAMPLES / "cart_pole.py"), 1)
     assert set(costs) == {"constant", "python", "callable"}
     assert min(costs.values()) > 0.0
+
+
+def test_samples_of_predictive_control_are_those_of_a_swing_up() -> None:
+    """At first the force is at its bounds, and at the end the pole stands."""
+    found = predictive_costs(read_model_file(EXAMPLES / "optimal_swing_up.py"), 1)
+    assert found.seconds.shape == (SAMPLES,)
+    assert np.isfinite(found.seconds).all()
+    assert found.limited[:10].all()
+    assert not found.limited[-10:].any()

@@ -31,8 +31,9 @@ import kanegen as kg
 from kanegen.graph.interpret import evaluate
 
 OPTIMAL = ("brachistochrone", "compass_gait", "optimal_swing_up", "sliding_block")
+PREDICTIVE = ("cart_pole_predictive",)
 BY_GRADIENTS = ("linkage_design", "simplest_walker")
-NAMED = sorted({*OPTIMAL, *BY_GRADIENTS, *(name for name, _ in (*SYSTEMS, *HYBRID, *STATEFUL, *FEEDBACK))})
+NAMED = sorted({*OPTIMAL, *PREDICTIVE, *BY_GRADIENTS, *(name for name, _ in (*SYSTEMS, *HYBRID, *STATEFUL, *FEEDBACK))})
 
 
 @pytest.mark.parametrize(("name", "options"), SYSTEMS, ids=NAMES)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rich.table import Table
 
-from kanegen.cli.bench import costs
+from kanegen.cli.bench import costs, predictive
 from kanegen.cli.bench.fits import fit_costs
 from kanegen.cli.bench.pair import (
     ROWS,
@@ -156,6 +156,7 @@ class Benchmark:
             ("projecting after each step", self._projections),
             ("differentiating motions", self._gradients),
             ("fitting parameters", self._fits),
+            ("sampling predictive control", self._predictive),
         )
 
     def _file(self, name: str, **options: Any) -> ModelFile:
@@ -313,6 +314,19 @@ class Benchmark:
             detail = f"{motion[1]} times: {seconds_text(best['fit'])} against {seconds_text(best['differences'])}"
             results.append(Result(what, best["differences"] / best["fit"], target, detail))
         return results
+
+    def _predictive(self) -> list[Result]:
+        found, kernel = (
+            predictive.predictive_costs(self._file("optimal_swing_up"), self.rounds),
+            self._evaluation("optimal_swing_up").kernel,
+        )
+        mean, limited = found.seconds.mean(), found.seconds[found.limited].mean()
+        detail = (
+            f"swing-up: {seconds_text(mean)} in the mean, as {mean / kernel:.0f} right-hand sides, "
+            f"{seconds_text(found.seconds.max())} the longest; here the mean of those with active bounds"
+        )
+        what = f"a sample of predictive control, cart-pole, {predictive.INTERVALS} intervals"
+        return [Result(what, 1e3 * float(limited), Target(0.5, 0.2, "ms"), detail)]
 
     def _projected(self, name: str) -> Result:
         best = costs.projection_costs(self._file(name), self.rounds)
