@@ -9,7 +9,7 @@
  *
  * Besides what kg_stage_program.h needs, who includes this header defines KG_STEPS, the steps of an interval; KG_INPUTS, the
  * number of inputs and constants; KG_SQUARES and KG_REST, the numbers of squares and of rests (0 or 1) of the integrand, KG_END_SQUARES and
- * KG_END_REST those of the cost at the end; KG_PATHS and KG_END_PATHS, the numbers of general rows; KG_DIAGONAL, whether
+ * KG_END_REST those of the cost at the end; KG_PATHS and KG_END_PATHS, the numbers of general rows; KG_CONVEX_FORM, whether
  * all Hessians are convex by their form; kg_places, the places of u in r; and the functions kg_at_point, kg_at_path and
  * kg_at_end, which store values and derivatives, with KG_WORK, the length of their scratch.
  */
@@ -200,7 +200,7 @@ static inline int kg_shoot(kg_evaluation *E, const kg_bounds *bounds, kg_real t,
     return -1;
   }
   kg_set_rows(bounds, u, x, E->path, S);
-  if (!KG_DIAGONAL) {
+  if (!KG_CONVEX_FORM) {
     kg_make_convex(S->H);
   }
   return 0;
@@ -223,7 +223,7 @@ static inline int kg_finish(kg_evaluation *E, const kg_bounds *bounds, kg_real t
     kg_add_rest(records, E->end_rest, KG_C(1.0), Y, S);
   }
   kg_set_rows(bounds, E->r, x, records + KG_END_REST * KG_RECORD, S);
-  if (!KG_DIAGONAL) {
+  if (!KG_CONVEX_FORM) {
     kg_make_convex(S->H);
   }
   return 0;

@@ -149,7 +149,7 @@ def _macros(problem: Receding, functions: ControllerFunctions, sides: StageSides
         "END_REST": int(final.rest != 0),
         "PATHS": n_paths,
         "END_PATHS": n_end_paths,
-        "DIAGONAL": int(running.is_convex and final.is_convex),
+        "CONVEX_FORM": int(running.is_convex and final.is_convex),
     }
 
 
