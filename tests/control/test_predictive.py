@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sm
-from controlled import F, T, block, everything, omega, pendulum, plane, rod, satellite, theta, v, x, y
+from controlled import F, T, block, everything, omega, pendulum, plane, rod, satellite, t, theta, v, x, y
 from messages import raises
 from numpy.testing import assert_allclose
 from scipy.linalg import solve_discrete_are
@@ -236,6 +236,18 @@ def test_a_reference_follows_the_parameter_that_is_set() -> None:
     controller.set("m", 2.0)
     heavy = controller(8.0, *state)
     assert_allclose(heavy, [0.0], atol=1e-2)
+
+
+def test_a_reference_in_the_time_is_seen_ahead() -> None:
+    """A block follows a square wave, smoothed over 0.05 s, and begins to move before the wave does, at 2 s."""
+    wave = sm.tanh((t - 2) / sm.Float(0.05))
+    cost = kg.Integral(100 * (x - wave) ** 2 + F**2 / 100)
+    controller = kg.OptimalControl(block(), cost, 1.0, bounds={F: (-30, 30)}).controller(1.0, 0.05)
+    run = kg.build(block()).integrate((0.0, 4.0), [-1.0], [0.0], controller, sample_time=0.05)
+    assert abs(run(1.5)[0][0] + 1.0) < 0.05
+    assert -0.9 < run(1.95)[0][0] < -0.1
+    assert abs(run(2.0)[0][0]) < 0.15
+    assert abs(run.q[-1, 0] - 1.0) < 1e-3
 
 
 def test_conditions_hold_along_the_plan_and_at_its_end() -> None:
