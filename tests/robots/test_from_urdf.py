@@ -288,9 +288,11 @@ def test_an_effort_of_a_robot_can_follow_a_law(read: Any) -> None:
     model = read(rf.TWO_LINKS)
     (joint, *_), further = model.joints, sm.Symbol("further")
     motion = model.motion(joint)
-    more = model.extended(inputs=[kg.Input(motion.effort, law=-2 * motion.position), kg.Input(further, default=1.0)])
+    more = model.extended(
+        inputs=[kg.Input(motion.effort, law=-2 * motion.position - further), kg.Input(further, default=1.0)]
+    )
     assert [item.symbol for item in more.inputs] == [*(item.symbol for item in model.inputs), further]
-    assert more.inputs[0].law == -2 * motion.position
+    assert more.inputs[0].law == -2 * motion.position - further
     assert model.inputs[0].law is None
 
 
