@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kanegen._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from kanegen import geometry as geometry
     from kanegen import interop as interop
     from kanegen import plot as plot
     from kanegen import results as results
@@ -90,7 +91,7 @@ if TYPE_CHECKING:
     from kanegen.sweeps.sweep import sweep as sweep
     from kanegen.verification import verify as verify
 
-_MODULES: Final = ("interop", "plot", "results", "shapes")
+_MODULES: Final = ("geometry", "interop", "plot", "results", "shapes")
 """Modules that are part of the interface."""
 
 _NAMES: Final = {

@@ -70,6 +70,20 @@ ADVICE: Final = (
 )
 
 
+CLOSEST: Final = "the closest point"
+"""How the label of a domain begins that is not the end of a table: where closest points of surfaces are not unique."""
+
+SEVERAL: Final = (
+    "the closest point is not unique there: give a disk that comes to lie flat points on its rim (rim=), and surfaces "
+    "that interpenetrate so far a stiffer law, or start from another state"
+)
+
+
+def advice(label: str) -> str:
+    """What to do about an argument outside of the domain with this label."""
+    return SEVERAL if label.startswith(CLOSEST) else ADVICE
+
+
 @dataclass(frozen=True)
 class Domain:
     """The interval of an argument in which a table has values. Its ends are inside.
@@ -104,7 +118,7 @@ class Domain:
         """What to say about an argument outside."""
         return (
             f"the argument of {self.label} is {float(value):.9g}, but it has values from {self.lowest:.9g} to "
-            f"{self.highest:.9g} only: {ADVICE}"
+            f"{self.highest:.9g} only: {advice(self.label)}"
         )
 
 

@@ -40,6 +40,16 @@ cdef object _refuse_ingredients(Function f, const kg_point *a):
                     _refuse_result(part, a, part.scratch)
 
 
+_BEYOND = (
+    'say what is beyond, by extrapolate="constant" or "polynomial" of the table, or a last branch (value, True) of a '
+    "Piecewise, or give points that reach further"
+)
+_SEVERAL = (
+    "the closest point is not unique there: give a disk that comes to lie flat points on its rim (rim=), and surfaces "
+    "that interpenetrate so far a stiffer law, or start from another state"
+)
+
+
 cdef object _refuse_outside(Function f, const kg_point *a):
     """Raise SolveError naming the table that has no value at the arguments."""
     cdef Function tables
@@ -52,9 +62,8 @@ cdef object _refuse_outside(Function f, const kg_point *a):
         if tables.scratch[2 * i + 1] == 0.0:
             raise SolveError(
                 f"{f.name} cannot be evaluated: the argument of {label} is {tables.scratch[2 * i]:.9g}, but it has values "
-                f"from {lowest:.9g} to {highest:.9g} only ({_state(f, a)}): say what is beyond, by "
-                'extrapolate="constant" or "polynomial" of the table, or a last branch (value, True) of a Piecewise, or '
-                "give points that reach further"
+                f"from {lowest:.9g} to {highest:.9g} only ({_state(f, a)}): "
+                f"{_SEVERAL if label.startswith('the closest point') else _BEYOND}"
             )
 
 

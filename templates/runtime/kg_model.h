@@ -145,7 +145,8 @@ static inline int kg_outside_table(const kg_model *model, const kg_point *at, co
     const kg_table_info *table = model->tables + i;
     const int place = 2 * i; /* of the argument, before whether the state may have it */
     const kg_real x = rows[place], rest = KG_MIN(x - table->lowest, table->highest - x);
-    const kg_real part = rest / (table->highest - table->lowest);
+    const kg_real length = table->highest - table->lowest;
+    const kg_real part = KG_ISFINITE(length) ? rest / length : rest;
     if (rows[place + 1] == KG_C(0.0)) {
       return i;
     }

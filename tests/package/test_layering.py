@@ -32,6 +32,7 @@ ORDER = (
     "shapes",
     "units",
     "model",
+    "geometry",
     "flexible",
     "logic",
     "robots",

@@ -9,7 +9,7 @@ import numpy as np
 
 from kanegen.arrays import Array
 from kanegen.errors import SolveError
-from kanegen.graph.functions import ADVICE
+from kanegen.graph.functions import advice
 from kanegen.solve.run.problem import Problem
 
 _GROWTH: Final = 4.0
@@ -27,13 +27,13 @@ def left_table(problem: Problem, last: tuple[Any, ...], span: tuple[float, float
     known = None if problem.momenta is not None or problem.loop is not None else _left(problem, last, span)
     if known is None:
         each = ", ".join(f"{label} (from {low:.9g} to {high:.9g})" for label, low, high in tables)
-        return f"the argument of one of {each} is beyond: {ADVICE}"
+        return f"the argument of one of {each} is beyond: {advice(tables[0][0])}"
     k, value, at_once = known
     label, low, high = tables[k]
     then = "is beyond" if at_once else "is about to leave"
     return (
         f"the argument of {label} is {value:.9g} at t = {last[0]:.9g} s and {then} the interval from {low:.9g} to "
-        f"{high:.9g}, in which it has values: {ADVICE}"
+        f"{high:.9g}, in which it has values: {advice(label)}"
     )
 
 
