@@ -47,7 +47,7 @@ def nearest(name: str, first: Surface, second: Surface, *, foot: Foot | None = N
     """
     for item in (first, second):
         if not isinstance(item, Surface):
-            raise ModelError(f"contact {name!r} is one of {brief(item)}: expected a surface of kg.geometry")
+            raise ModelError(f"contact {name!r} has {brief(item)}: expected a surface of kg.geometry")
     a, b = _ordered(first, second)
     if foot is not None:
         _require_own(name, foot, a, b)
@@ -83,16 +83,14 @@ def _require_own(name: str, foot: Foot, a: Surface, b: Surface) -> None:
 
 
 def _refusal(name: str, a: Surface, b: Surface) -> str:
-    pair = f"contact {name!r} is one of a {a.kind} and a {b.kind}"
+    pair = f"contact {name!r} ({a.kind} and {b.kind})"
     if isinstance(a, Sphere) and isinstance(b, FOOTED):
         return (
-            f"{pair}, whose closest point has no closed form: make surface coordinates, "
+            f"{pair}: the closest point has no closed form: make surface coordinates, "
             f"foot = kg.geometry.foot({name!r}, ...), give them to the model, and foot= here"
         )
-    why = "whose closest points have no closed form"
-    if isinstance(a, Ellipsoid) or isinstance(b, Ellipsoid):
-        why += " (an ellipsoid touches planes only)"
-    return f"{pair}, {why}: {_ADVICE}"
+    limit = "an ellipsoid touches planes only" if Ellipsoid in (type(a), type(b)) else "there is no such pair"
+    return f"{pair}: {limit}: {_ADVICE}"
 
 
 def foot(name: str, first: Surface, second: Surface) -> Foot:
@@ -168,7 +166,7 @@ def contact(
     found = nearest(name, first, second, foot=foot)
     if len(found) > 1:
         raise ModelError(
-            f"contact {name!r} is one of a {first.kind} and a {second.kind}, which can touch at {len(found)} places "
+            f"contact {name!r} ({first.kind} and {second.kind}) can close at {len(found)} places "
             f"({', '.join(found)}): use kg.geometry.contacts, which returns a contact for each"
         )
     (place,) = found.values()

@@ -7,6 +7,7 @@ from typing import Any
 import sympy
 
 from kanegen.errors import ModelError, brief
+from kanegen.geometry.choices import at_least
 from kanegen.geometry.seats import unit
 
 
@@ -42,7 +43,7 @@ def moving_tangents(normal: Any, frame: Any) -> tuple[Any, Any]:
     Graphics Techniques 6 (1), 2017.
     """
     x, y, z = normal
-    sign = sympy.Piecewise((1, z >= 0), (-1, True))
+    sign = 2 * at_least(z, 0) - 1
     a = -1 / (sign + z)
     b = x * y * a
     return combined((1 + sign * x**2 * a, sign * b, -sign * x), frame), combined((b, sign + y**2 * a, -y), frame)

@@ -72,9 +72,11 @@ def _support(feature: Feature, ground: Ground, contact: str) -> tuple[Any, Any]:
         return depth, sum((-share / depth * axis for axis, share in shares), 0 * normal)
     # The sine of the angle between axis and normal as a sum of squares: nothing cancels near the flat disk.
     tilt = sympy.sqrt(sum(feature.axis.dot(tangent) ** 2 for tangent in ground.tangents))
-    sine = apart(tilt, contact, "the sine of the angle between the axis of the circle and the normal of the plane")
+    sine, divisor = apart(
+        tilt, contact, "the sine of the angle between the axis of the circle and the normal of the plane"
+    )
     inward = normal - normal.dot(feature.axis) * feature.axis
-    return feature.radius * sine + feature.tube, -feature.radius / sine * inward - feature.tube * normal
+    return feature.radius * sine + feature.tube, -feature.radius / divisor * inward - feature.tube * normal
 
 
 def rim(ring: Ring, frame: Any, number: int) -> dict[str, Ball]:

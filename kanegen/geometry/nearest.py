@@ -18,14 +18,14 @@ LEAST: Final = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Apart(Function):
-    """The identity for numbers that are not near zero; a run ends, and names the contact, where they are."""
+class Limited(Function):
+    """A function with a domain: a run ends where its argument would leave it, and names the contact."""
 
     domain: Domain | None = field(default=None, kw_only=True)
 
     @property
     def domains(self) -> tuple[Domain | None, ...]:
-        """What the argument must not be below."""
+        """The interval of the argument."""
         return (self.domain,)
 
     @property
@@ -34,10 +34,19 @@ class Apart(Function):
         return repr((super().content, self.domain))
 
 
-def apart(value: Any, contact: str, reason: str) -> Any:
-    """``value``, a number without unit, where it is not near zero: there the closest points are unique."""
+def apart(value: Any, contact: str, reason: str) -> tuple[Any, Any]:
+    """A number without unit that is zero where closest points are not unique: for gaps, and as a divisor.
+
+    The first result has its value everywhere, so that gaps can be evaluated beyond a contact that is about to be found.
+    Its derivatives and the second result must not be evaluated near zero.
+    """
     domain = Domain(f"{CLOSEST} of the contact {contact!r} ({reason})", LEAST, float("inf"))
-    return Apart("apart", 1, lambda x: x, "x", (lambda x: sympy.S.One,), domain=domain)(value)
+    one = Limited(
+        "unique", 1, lambda x: 1.0 + 0.0 * x, "(void)x; return 1.0;", (lambda x: sympy.S.Zero,), domain=domain
+    )
+    size = Function("apart", 1, lambda x: x, "x", (one,))
+    divisor = Limited("divisor", 1, lambda x: x, "x", (lambda x: sympy.S.One,), domain=domain)
+    return size(value), divisor(value)
 
 
 @dataclass(frozen=True)

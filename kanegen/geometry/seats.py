@@ -65,7 +65,7 @@ def length(value: Any, name: str, what: str, *, zero: bool = False) -> Any:
         found = sympy.sympify(value, strict=True)
     except (sympy.SympifyError, TypeError):
         found = None
-    wrong = not isinstance(found, sympy.Expr) or found.is_finite is False
+    wrong = not isinstance(found, sympy.Expr) or found.is_finite is False or found is sympy.nan
     if wrong or found.is_negative or (found.is_zero and not zero):
         least = "not negative" if zero else "positive"
         raise ModelError(f"{what} has {name}={brief(value)}: expected a length that is {least}, m")

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sm
+import sympy.physics.mechanics as me
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from two_bodies import A, B, P, Pose, S, Touching, states, velocity
+from two_bodies import A, B, N, Numbers, O, P, Pose, S, Touching, states, velocity
 
 import kanegen as kg
 
 Array = NDArray[np.float64]
 shapes = kg.geometry
-SIZES = {"R": 0.7, "r": 0.2, "L": 1.1}
 
 
 def circle(angle: float) -> Array:
@@ -85,12 +85,12 @@ NORMAL = np.array([-0.8, 0.0, 0.6])
 @cache
 def on_plane(name: str) -> Touching:
     surface, key = ON_PLANE[name]
-    return Touching(surface, PLANE, key)
+    return Touching(shapes.nearest("pair", surface, PLANE)[key])
 
 
 @cache
 def on_solid(name: str) -> Touching:
-    return Touching(BALL, SOLIDS[name])
+    return Touching(shapes.nearest("pair", BALL, SOLIDS[name])[""])
 
 
 def moves(seed: int) -> tuple[Array, Array]:
@@ -166,13 +166,14 @@ def test_corners_and_ends_are_points_of_the_body(surface: Any, corners: list[lis
     pose = Pose(q)
     radius = 0.2 if surface.kind == "capsule" else 0.0
     heights = [(pose.out(0, np.array(x)) - pose.place[1]) @ pose.axes[1] @ NORMAL - radius for x in corners]
-    keys = [key for key in shapes.nearest("all", surface, PLANE) if key != "base"]
-    found = [Touching(surface, PLANE, key)(q)[0] for key in keys]
+    places = shapes.nearest("all", surface, PLANE)
+    keys = [key for key in places if key != "base"]
+    found = [Touching(places[key])(q)[0] for key in keys]
     assert sorted(found) == pytest.approx(sorted(map(float, heights)), abs=1e-13)
 
 
 def test_a_ball_in_a_bowl() -> None:
-    touching = Touching(shapes.sphere(P, 0.25, frame=A), shapes.sphere(S, 4.0, frame=B, hollow=True))
+    touching = Touching(shapes.nearest("pair", shapes.sphere(S, 4.0, frame=B, hollow=True), BALL)[""])
     for seed in range(6):
         q, rates = moves(seed)
         distance = float(np.linalg.norm(q[:3] - q[6:9]))
@@ -209,7 +210,7 @@ FIELDS = {
 @pytest.mark.parametrize("name", FIELDS)
 def test_points_on_surfaces_of_functions_touch_at_a_gap_of_zero(name: str) -> None:
     surface, onto = FIELDS[name]
-    touching = Touching(shapes.point(P), surface)
+    touching = Touching(shapes.nearest("pair", shapes.point(P), surface)[""])
     for seed in range(8):
         q, rates = moves(seed)
         pose = Pose(q)
@@ -223,10 +224,79 @@ def test_points_on_surfaces_of_functions_touch_at_a_gap_of_zero(name: str) -> No
 
 
 def test_a_disk_that_stands_upright_and_one_that_lies_nearly_flat() -> None:
-    touching = Touching(shapes.disk(P, 0.7, frame=A), shapes.plane(S, B.z))
+    touching = Touching(shapes.nearest("pair", shapes.disk(P, 0.7, frame=A), shapes.plane(S, B.z))[""])
     for tilt in (np.pi / 2, 1e-5):
         q = np.zeros(12)
         q[2], q[3] = 0.7 * np.sin(tilt), tilt
         gap, slip, *_ = touching(q, np.concatenate([np.zeros(3), [0.0, 0.0, 2.0], np.zeros(6)]))
         assert gap == pytest.approx(0.0, abs=1e-16)
         assert np.linalg.norm(slip) == pytest.approx(1.4, rel=1e-12)
+
+
+FEET = {
+    "height field": (FIELDS["height field"][0], lambda x, y: np.array([x, y, float(wavy(x, y))]), 2),
+    "cam": (FIELDS["cam"][0], lambda angle: float(lobes(angle)) * circle(angle), 1),
+}
+
+
+@pytest.mark.parametrize("name", FEET)
+def test_a_sphere_touches_at_its_foot(name: str) -> None:
+    """At the closest point that SciPy finds, the conditions of tangency hold and the gap is the distance."""
+    surface, place, count = FEET[name]
+    foot = shapes.foot("foot", BALL, surface)
+    touching = Touching(shapes.nearest("pair", BALL, surface, foot=foot)[""], foot.coordinates)
+    conditions = Numbers(foot.constraints, foot.coordinates)
+    for seed in range(6):
+        q, rates = moves(seed)
+        pose, flat = Pose(q), np.array([1.0, 1.0, float(name != "cam")])
+        spot = place(*np.random.default_rng(seed).uniform(-1.0, 1.0, count))
+        q[:3] = pose.out(1, spot + (np.array([0.0, 0.0, 0.3]) if name != "cam" else 0.3 * circle(seed)))
+        center = pose.to(1, q[:3])
+        start = center[:2] if name != "cam" else [np.arctan2(center[1], center[0])]
+
+        def square(x: Array, flat: Array = flat, center: Array = center) -> float:
+            return float(np.sum(flat * (place(*x) - center) ** 2))
+
+        best = minimize(square, start, tol=1e-15)
+        assert conditions(q, rates, *best.x) == pytest.approx(0.0, abs=1e-7)
+        gap, slip, normal, where, tangents = touching(q, rates, *best.x)
+        outside = np.sign((center - place(*best.x)) @ pose.axes[1].T @ normal)
+        assert gap == pytest.approx(outside * np.sqrt(best.fun) - 0.25, abs=1e-7)
+        relative = velocity(0, where, q, rates) - velocity(1, where, q, rates)
+        assert slip == pytest.approx(tangents @ relative, abs=1e-8)
+
+
+def test_the_force_at_the_contact_has_the_power_of_the_relative_motion() -> None:
+    found = shapes.nearest("pair", BALL, SOLIDS["capsule"])[""]
+    power = 0
+    for place, load in found.wrench(found.tangents[0]):
+        motion = place.ang_vel_in(N) if isinstance(place, me.ReferenceFrame) else place.pos_from(O).dt(N)
+        power += load.dot(motion)
+    for seed in range(4):
+        q, rates = moves(seed)
+        assert Numbers([power])(q, rates)[0] == pytest.approx(Touching(found)(q, rates)[1][0], abs=1e-12)
+
+
+def test_any_surface_of_a_pair_can_come_first() -> None:
+    q, rates = moves(3)
+    one, two = (Touching(shapes.nearest("pair", *pair)[""]) for pair in ((BALL, PLANE), (PLANE, BALL)))
+    assert np.concatenate(list(map(np.ravel, one(q, rates)))) == pytest.approx(
+        np.concatenate(list(map(np.ravel, two(q, rates)))), abs=0
+    )
+
+
+def test_a_periodic_table_has_no_seam() -> None:
+    angles = np.linspace(0.3, 0.3 + 2 * np.pi, 24, endpoint=False)
+    table = shapes.periodic(angles, 1.0 + 0.2 * np.cos(2 * angles) + 0.1 * np.sin(angles))
+    x = sm.Symbol("x", real=True)
+    for order in range(3):
+        value = sm.diff(table(x), x, order)
+        at = [_evaluated(value, x, end) for end in (-np.pi, np.pi)]
+        assert at[0] == pytest.approx(at[1], abs=1e-8)
+    assert table.python(angles[5] - 2 * np.pi * (angles[5] > np.pi)) == pytest.approx(
+        1.0 + 0.2 * np.cos(2 * angles[5]) + 0.1 * np.sin(angles[5]), abs=1e-12
+    )
+
+
+def _evaluated(expression: Any, symbol: Any, value: float) -> float:
+    return float(Numbers([expression], [symbol])(np.zeros(12), np.zeros(12), value)[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from numpy.typing import NDArray
 
-import kanegen as kg
 from kanegen.graph import Graph, Lowering, evaluate
 from kanegen.graph.interpret import PYTHON
 
@@ -58,25 +57,38 @@ def velocity(body: int, point: Array, q: Array, rates: Array, h: float = 1e-5) -
 
 
 class Touching:
-    """Numbers of the contact of a surface of A with one of B: gap, normal, closest point, and slip with tangents."""
+    """Numbers of the contact of a surface of A with one of B: gap, normal, closest point, and slip with tangents.
 
-    def __init__(self, first: Any, second: Any, key: str = "", **options: Any) -> None:
-        found = kg.geometry.nearest("pair", first, second, **options)[key]
+    ``more``: symbols besides the coordinates, such as those of a foot.
+    """
+
+    def __init__(self, found: Any, more: Sequence[Any] = ()) -> None:
         where = found.first.position(O) + found.arm
         vectors = [found.normal, where, *found.tangents]
         rows = [[v.dot(axis) for axis in N] for v in vectors]
-        expressions = [found.gap, *found.slip(), *(x for row in rows for x in row)]
-        graph = Graph()
-        known = {x: graph.input("q", k) for k, x in enumerate(Q)} | {x: graph.input("u", k) for k, x in enumerate(RATES)}
-        lowering = Lowering(graph, known)
-        self._nodes = [lowering.lower(sm.sympify(x)) for x in expressions]
+        self._values = Numbers([found.gap, *found.slip(), *(x for row in rows for x in row)], more)
 
-    def __call__(self, q: Array, rates: Array | None = None) -> tuple[float, Array, Array, Array, Array]:
+    def __call__(self, q: Array, rates: Array | None = None, *more: float) -> tuple[float, Array, Array, Array, Array]:
         """Gap, slip (2,), normal, closest point and tangents (2, 3)."""
-        given = {"q": q.tolist(), "u": [0.0] * 12 if rates is None else rates.tolist()}
-        values = np.array(evaluate(self._nodes, given, PYTHON), dtype=float)
+        values = self._values(q, np.zeros(12) if rates is None else rates, *more)
         vectors = values[3:].reshape(-1, 3)
         return float(values[0]), values[1:3], vectors[0], vectors[1], vectors[2:]
+
+
+class Numbers:
+    """The values of expressions at coordinates, their rates, and ``more`` symbols."""
+
+    def __init__(self, expressions: Sequence[Any], more: Sequence[Any] = ()) -> None:
+        graph = Graph()
+        known = {x: graph.input("q", k) for k, x in enumerate(Q)} | {
+            x: graph.input("u", k) for k, x in enumerate(RATES)
+        }
+        lowering = Lowering(graph, known | {x: graph.input("p", k) for k, x in enumerate(more)})
+        self._nodes = [lowering.lower(sm.sympify(x)) for x in expressions]
+
+    def __call__(self, q: Array, rates: Array, *more: float) -> Array:
+        """The values."""
+        return np.array(evaluate(self._nodes, {"q": q.tolist(), "u": rates.tolist(), "p": list(more)}, PYTHON), float)
 
 
 def states(generator: np.random.Generator, count: int) -> Iterator[Array]:
@@ -88,6 +100,3 @@ def states(generator: np.random.Generator, count: int) -> Iterator[Array]:
             angles = np.array([3, 4, 5, 9, 10, 11])
             q[angles] = generator.choice(special, 6)
         yield q
-
-
-Nearest = Callable[[Pose], tuple[float, Array]]
