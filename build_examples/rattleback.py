@@ -7,13 +7,13 @@ The body is an ellipsoid with the semi-axes ``a``, ``b``, ``c`` whose mass cente
 principal axes of inertia are turned against those of the surface (``Ixy``), so that rattling and spin are coupled: spun
 in one direction, it begins to rattle, stops, and spins in the other direction. It rests on a rough plane, a contact of
 ``kg.geometry``; with ``mu`` = 1 it sticks throughout, so that it rolls. Z points up, (x, y, z) is the position of the
-mass center, and the body is oriented by yaw, roll and pitch (3-1-2). The speeds are the angular velocity in the body and
-the velocity of the mass center.
+mass center, and the body is oriented by yaw, roll and pitch (3-1-2). The speeds are the angular velocity along the axes
+of the body and the velocity of the mass center.
 
-Dimensions and start: T. R. Kane, D. A. Levinson, Realistic mathematical modeling of the rattleback, International Journal
-of Non-Linear Mechanics 17 (1982), as used with these numbers in the examples of PyDy. The script compares the motion with
-Newton's and Euler's equations of the rolling ellipsoid, which are reduced to the vertical in the body and the angular
-velocity, and integrated by SciPy.
+The rolling ellipsoid is the model of T. R. Kane, D. A. Levinson, Realistic mathematical modeling of the rattleback,
+International Journal of Non-Linear Mechanics 17 (1982). The script compares the motion with Newton's and Euler's
+equations of the rolling ellipsoid, in the vertical and the angular velocity along the axes of the body, which SciPy
+integrates.
 """
 
 from __future__ import annotations

@@ -169,7 +169,9 @@ def added_speeds(subject: Subject, worst: Worst) -> str:
         dependent = pivoted_columns(unit_rows(J))[1][: len(J)]  # speeds for which the rows can be solved well
         # u_D = A u_I + J_D^-1 y: the equation of the added speed y_k gives the load that keeps it zero.
         multipliers = solve(J[:, dependent].T, forces[dependent])
-        worst.compare("lambda", state, motion.multipliers, multipliers, motion.multiplier_sizes)
+        # Constraints of coordinates without mass hold no force: their multipliers are zero beside forces of other rows.
+        sizes = motion.multiplier_sizes + motion.inertia_sizes.sum() / abs(J).max(axis=1)
+        worst.compare("lambda", state, motion.multipliers, multipliers, sizes)
         worst.compare("Fc", state, motion.constraint_force, J.T @ multipliers, motion.inertia_sizes)
     return "multipliers from the equations of speeds added along the constraints = lambda"
 

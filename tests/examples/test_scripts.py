@@ -33,7 +33,9 @@ from kanegen.graph.interpret import evaluate
 OPTIMAL = ("brachistochrone", "compass_gait", "optimal_swing_up", "sliding_block")
 PREDICTIVE = ("cart_pole_predictive",)
 BY_GRADIENTS = ("linkage_design", "simplest_walker")
-NAMED = sorted({*OPTIMAL, *PREDICTIVE, *BY_GRADIENTS, *(name for name, _ in (*SYSTEMS, *HYBRID, *STATEFUL, *FEEDBACK))})
+ON_SURFACES = ("ball_on_table",)
+BY_LISTS = (name for name, _ in (*SYSTEMS, *HYBRID, *STATEFUL, *FEEDBACK))
+NAMED = sorted({*OPTIMAL, *PREDICTIVE, *BY_GRADIENTS, *ON_SURFACES, *BY_LISTS})
 
 
 @pytest.mark.parametrize(("name", "options"), SYSTEMS, ids=NAMES)

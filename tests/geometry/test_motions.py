@@ -61,7 +61,7 @@ def solver() -> kg.Solver:
 def test_a_ball_between_a_bowl_and_a_box_keeps_its_energy() -> None:
     start = [HIGH, 1.0, HIGH, 1.0, 0.05, 0.6]
     solution = solver().integrate((0.0, 2.5), start, [0.0, 0.0, 0.0, 0.0, 0.7, 0.0], rtol=1e-10, atol=1e-12)
-    hit = {name for event in solution.events for name in event.names}
+    hit = {event.name for event in solution.events}
     assert hit == {"bowl", "box"}
     assert len(solution.events) > 6
     assert np.ptp(solution.outputs["energy"]) < 1e-9
@@ -89,6 +89,53 @@ def test_a_disk_with_points_on_its_rim_comes_to_lie_flat() -> None:
     solution = solver().integrate((0.0, 1.0), start, [0.0] * 6)
     assert solution.q[-1, 2:4] == pytest.approx([0.0, 0.0], abs=1e-8)
     assert solution.contacts.forces[-1, 1:5].sum() == pytest.approx(9.81, rel=1e-8)
+
+
+ECCENTRICITY, CAM, ROLLER = 0.03, 0.1, 0.02
+
+
+def _outline(angle: Any) -> Any:
+    """The radius of a circle about a point beside the axis."""
+    return ECCENTRICITY * sm.cos(angle) + sm.sqrt(CAM**2 - ECCENTRICITY**2 * sm.sin(angle) ** 2)
+
+
+def _follower() -> kg.Model:
+    """A cam that turns freely, and a roller that its weight presses on it, with surface coordinates."""
+    theta, y, omega, v = me.dynamicsymbols("theta y omega v")
+    frame = me.ReferenceFrame("cam")
+    frame.orient_axis(N, N.z, theta)
+    frame.set_ang_vel(N, omega * N.z)
+    roller = me.Particle("roller", O.locatenew("roller", y * N.y), 0.3)
+    sphere, cam = shapes.sphere(roller, ROLLER), shapes.cam(_outline, O, frame=frame)
+    foot = shapes.foot("foot", sphere, cam)
+    return kg.Model(
+        name="cam",
+        frame=N,
+        coordinates=[theta, y, *foot.coordinates],
+        speeds=[omega, v, *foot.speeds],
+        kinematics=[theta.diff() - omega, y.diff() - v, *foot.kinematics],
+        bodies=[me.RigidBody("cam", O, frame, 1, (me.inertia(frame, 1, 1, 0.01), O)), roller],
+        gravity=-9.81 * N.y,
+        holonomic_constraints=foot.constraints,
+        dependent_speeds=foot.speeds,
+        contacts=[shapes.contact("roller", sphere, cam, foot=foot)],
+    )
+
+
+def test_a_roller_follows_a_cam() -> None:
+    """An eccentric circle: the distance of the centers is the sum of the radii."""
+    model = _follower()
+    solver = kg.build(model)
+    start = [0.0, np.sqrt((CAM + ROLLER) ** 2 - ECCENTRICITY**2), 1.5]
+    q, u = solver.make_consistent(0.0, start, [5.0, 5.0 * ECCENTRICITY, 0.0], fixed=("theta", "y", "omega", "v"))
+    solution = solver.integrate((0.0, 3.0), q, u, rtol=1e-10, atol=1e-12)
+    theta, y = solution.q[:, 0], solution.q[:, 1]
+    assert [phase.modes["roller"] for phase in solution.contacts.phases] == ["closed"]
+    height = ECCENTRICITY * np.sin(theta) + np.sqrt((CAM + ROLLER) ** 2 - (ECCENTRICITY * np.cos(theta)) ** 2)
+    assert np.ptp(theta) > 2 * np.pi
+    assert y == pytest.approx(height, abs=1e-8)
+    assert np.ptp(solution.energy) < 1e-8
+    kg.verify(model, states=2, forms=())  # also that the conditions of tangency hold no force
 
 
 def test_a_disk_on_a_plane_is_the_contact_written_by_hand() -> None:

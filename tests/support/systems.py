@@ -50,6 +50,7 @@ HYBRID: tuple[tuple[str, dict[str, Any]], ...] = (
     ("stick_slip_blocks", {}),
     ("struck_four_bar", {}),
     ("bouncing_ball", {}),
+    ("rattleback", {}),
 )
 
 # Systems with additional states s.
