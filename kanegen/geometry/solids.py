@@ -54,7 +54,7 @@ def _on_faces(ball: Ball, place: Seat, solid: Box | Cylinder, contact: str) -> N
     """A ball on a solid with faces. With its center inside, the gap is that of the nearest face."""
     if ball.radius.is_zero:
         raise ModelError(f"contact {contact!r} is one of a point and a {solid.kind}: {_RADIUS}")
-    away, faces = (_of_box if isinstance(solid, Box) else _of_cylinder)(ball, place, solid)
+    away, faces = _of_box(ball, place, solid) if isinstance(solid, Box) else _of_cylinder(ball, place, solid)
     square, highest = away.dot(away), reduce(larger, (excess for excess, _ in faces))
     normal = away / sympy.sqrt(larger(square, (LEAST * ball.radius) ** 2))
     for excess, direction in faces:

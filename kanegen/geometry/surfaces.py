@@ -406,7 +406,8 @@ def _function(value: Any, arity: int, name: str, what: str) -> Callable[..., Any
             f"{what} has a table of the kind {value.kind!r}: contacts need second derivatives, as those of the kinds "
             "'cubic' and 'natural'"
         )
-    return value
+    function: Callable[..., Any] = value
+    return function
 
 
 def implicit(expression: Any, symbols: Any, place: Any, *, frame: Any = None) -> Implicit:
