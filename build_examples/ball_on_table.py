@@ -129,8 +129,8 @@ def first_impact() -> float:
     def gap(t: float) -> float:
         return distance(place + speed * t + fall * t**2) - DEFAULTS["R"]
 
-    end = next(t for t in np.linspace(0.0, 1.0, 101) if gap(t) < 0.0)
-    return float(brentq(gap, end - 0.01, end, xtol=1e-12))
+    end = next(t for t in np.linspace(0.0, 1.0, 51) if gap(t) < 0.0)
+    return float(brentq(gap, end - 0.02, end, xtol=1e-12))
 
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:

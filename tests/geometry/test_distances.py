@@ -113,7 +113,7 @@ def agrees_with_motion(touching: Touching, q: Array, rates: Array) -> None:
 
 
 @pytest.mark.parametrize("name", ON_PLANE)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_gaps_to_planes_are_least_heights(name: str, seed: int) -> None:
     q, rates = moves(seed)
@@ -130,7 +130,7 @@ def test_gaps_to_planes_are_least_heights(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", SOLIDS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_gaps_of_spheres_and_solids_are_distances(name: str, seed: int) -> None:
     q, rates = moves(seed)
