@@ -144,8 +144,8 @@ def contact(
     friction
         :class:`kanegen.Coulomb`, or the coefficient of friction alone.
     along
-        One or two orthonormal vectors in which slip is measured; with one, as in plane models, there is slip along it
-        only. None: two that are chosen.
+        One or two orthonormal vectors in which slip is measured; with one there is slip along it only. None: two that
+        are chosen, without one along which the bodies cannot move, as in plane models.
     foot
         Surface coordinates of the pair, :func:`foot`.
     applied
@@ -220,8 +220,10 @@ def _pairs(first: Any, second: Any) -> Iterator[tuple[Surface, Surface]]:
 
 def _unilateral(name: str, place: Nearest, law: Any, friction: Any, along: Any, applied: bool) -> Unilateral:
     place = place.along(along, f"contact {name!r}")
-    slip = () if friction is None else place.slip()
-    directions = (place.normal, *(place.tangents if slip else ()))
+    moving = (
+        [] if friction is None else [pair for pair in zip(place.slip(), place.tangents, strict=True) if pair[0] != 0]
+    )
+    slip, directions = tuple(speed for speed, _ in moving), (place.normal, *(tangent for _, tangent in moving))
     where = tuple(place.wrench(direction) for direction in directions) if applied else ()
     return Unilateral(place.gap, law=law, friction=friction, slip=slip, name=name, applied_at=where)
 

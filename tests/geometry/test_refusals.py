@@ -9,7 +9,7 @@ import pytest
 import sympy as sm
 import sympy.physics.mechanics as me
 from messages import raises
-from two_bodies import A, B, N, P, S
+from two_bodies import A, B, N, O, P, S
 
 import kanegen as kg
 
@@ -17,6 +17,8 @@ shapes = kg.geometry
 PLANE, BALL = shapes.plane(S, B.z), shapes.sphere(P, 0.2, frame=A)
 BOX, ELLIPSOID = shapes.box(P, 1, 2, 3, frame=A), shapes.ellipsoid(S, 1, 2, 3, frame=B)
 FIELD = shapes.height_field(lambda x, y: x * y, S, frame=B)
+x, z = me.dynamicsymbols("x z")
+C = O.locatenew("C", x * N.x + z * N.z)
 FLAT = kg.Table([0, 1, 2], [0, 1, 2], np.zeros((3, 3)), kind="linear")
 
 
@@ -66,4 +68,6 @@ def test_pairs_of_many_bodies() -> None:
     assert names == ["ball 1", "ball 2"]  # not the two of one body
     corners = shapes.contacts("box", BOX, PLANE)
     assert [made.name for made in corners] == [f"box corner {k}" for k in range(1, 9)]
+    (flat,) = shapes.contacts("flat", shapes.sphere(C, 0.1, frame=N), shapes.plane(O, N.z), friction=0.3)
+    assert flat.slip == (C.pos_from(O).dt(N).dot(N.x),)  # not along y, in which nothing moves
     assert len(shapes.contacts("both", balls, [PLANE, PLANE])) == 6
