@@ -91,6 +91,38 @@ def test_a_disk_with_points_on_its_rim_comes_to_lie_flat() -> None:
     assert solution.contacts.forces[-1, 1:5].sum() == pytest.approx(9.81, rel=1e-8)
 
 
+def test_a_ball_rolls_off_a_sphere() -> None:
+    """A solid ball that rolls leaves at 10/17 of the height: g cos = v^2 / (R + r), 7/10 v^2 = g (R + r) (1 - cos).
+
+    The axes of the large sphere are turned, so that the directions of slip jump on the way.
+    """
+    large, small = 1.0, 0.25
+    place, u = me.dynamicsymbols("x y z"), me.dynamicsymbols("v_x v_y v_z w_x w_y w_z")
+    frame, turned = me.ReferenceFrame("ball"), N.orientnew("turned", "Axis", [sm.Rational(-5, 4), N.y])
+    frame.set_ang_vel(N, sum((w * axis for w, axis in zip(u[3:], N, strict=True)), me.Vector(0)))
+    center = O.locatenew("center", sum((x * axis for x, axis in zip(place, N, strict=True)), me.Vector(0)))
+    ball = me.RigidBody("ball", center, frame, 1, (me.inertia(N, *[0.4 * small**2] * 3), center))
+    pair = shapes.sphere(ball, small), shapes.sphere(O, large, frame=turned)
+    model = kg.Model(
+        name="spheres",
+        frame=N,
+        coordinates=place,
+        speeds=u,
+        kinematics=[x.diff() - v for x, v in zip(place, u[:3], strict=True)],
+        bodies=[ball],
+        gravity=-9.81 * N.z,
+        contacts=[shapes.contact("ball", *pair, friction=1000)],
+    )
+    angle, distance = 0.05, large + small
+    start = [distance * np.sin(angle) * 0.8, distance * np.sin(angle) * 0.6, distance * np.cos(angle)]
+    solution = kg.build(model).integrate((0.0, 2.0), start, [0.0] * 6, rtol=1e-10, atol=1e-12)
+    leaves = next(event for event in solution.events if event.kind == "opens")
+    assert leaves.q[2] / distance == pytest.approx(10 / 17 * np.cos(angle), abs=1e-4)
+    assert np.ptp(solution.energy) < 1e-8
+    across = solution.q @ np.array([np.sin(-1.25), 0.0, np.cos(1.25)])
+    assert across[solution.t < leaves.t].min() < 0.0 < across.max()
+
+
 ECCENTRICITY, CAM, ROLLER = 0.03, 0.1, 0.02
 
 
