@@ -75,12 +75,9 @@ def model() -> kg.RobotModel:
 def _foot(robot: kg.RobotModel, leg: str, mu: Any) -> kg.Unilateral:
     """The sphere of a foot on the ground."""
     frame, center = robot.link(f"{leg}_foot")
-    up = robot.frame.z
-    position = center.pos_from(robot.ground.point)
-    gap = position.dot(up) - RADIUS
-    velocity = position.dt(robot.frame) + frame.ang_vel_in(robot.frame).cross(-RADIUS * up)
-    slip = (velocity.dot(robot.frame.x), velocity.dot(robot.frame.y))
-    return kg.Unilateral(gap, kg.Restitution(0), kg.Coulomb(mu), slip, leg)
+    foot = kg.geometry.sphere(center, RADIUS, frame=frame)
+    ground = kg.geometry.plane(robot.ground.point, robot.frame.z)
+    return kg.geometry.contact(leg, foot, ground, restitution=0, friction=mu)
 
 
 def _angular_momentum(robot: kg.RobotModel, body: me.RigidBody) -> Any:

@@ -89,7 +89,7 @@ class RobotModel(Model):
         for key, value in more.items():
             old = arguments.get(key)
             if key == "inputs" and is_sequence(value):
-                arguments[key] = _with_inputs(old, value)
+                arguments[key] = _with_inputs(arguments["inputs"], value)
             elif isinstance(old, Mapping) and isinstance(value, Mapping):
                 arguments[key] = {**old, **value}
             elif isinstance(old, list) and is_sequence(value):
