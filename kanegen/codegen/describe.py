@@ -55,6 +55,7 @@ def describe(equations: Equations, program: Program, form: str) -> Description:
         contacts=_contacts(equations),
         impulses=tuple(model.impulses),
         events=tuple(map(EventLabel.of, model.events)),
+        modes=FrozenMapping((symbol_name(state), names) for state, names in model.modes.items()),
         servo=_servo(equations),
         control_constraints=_control_constraints(equations),
         path_controls=path_controls(equations) if "control_forces" in functions else (),

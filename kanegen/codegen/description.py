@@ -188,7 +188,7 @@ class Description:
     shapes, ``no_integrals`` outputs and the energy to the reason why a projection cannot preserve them, ``no_motions``
     outputs to the reason why a path cannot prescribe them.
     ``cyclic_coordinates`` belong to Hamilton's form, ``path_controls`` are the inputs that inverse dynamics solves for,
-    ``mass`` is the function of the matrix of the accelerations.
+    ``mass`` is the function of the matrix of the accelerations. ``modes``: the names of the values 0, 1, ... of states.
     ``spare_parameters`` names constants of the user's objects that no function reads; values for them are ignored.
     """
 
@@ -206,6 +206,7 @@ class Description:
     contacts: ContactLabels = ContactLabels()
     impulses: tuple[str, ...] = ()
     events: tuple[EventLabel, ...] = ()
+    modes: Mapping[str, tuple[str, ...]] = field(default_factory=FrozenMapping)
     servo: ServoLabels | None = None
     control_constraints: ControlConstraintLabels | None = None
     path_controls: tuple[int, ...] = ()

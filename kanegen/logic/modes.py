@@ -13,6 +13,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from kanegen.errors import ModelError, brief
 from kanegen.model import Event
+from kanegen.model.expressions import symbol_name
 from kanegen.model.records import FrozenMapping, Machine, MachineParts
 
 _HALF: Final = sympy.Rational(1, 2)
@@ -138,6 +139,8 @@ class Modes(Machine):
             named += [(f"{where}.source", transition.source), (f"{where}.target", transition.target)]
             if transition.direction not in (1, -1):
                 yield f"{title}: {where} has direction={brief(transition.direction)}; expected 1 or -1"
+            if self.name in map(symbol_name, transition.reset):
+                yield f"{title}: {where} resets {self.name}: its target is the new mode"
             if transition.source == transition.target:
                 yield f"{title}: {where} leads from {transition.source!r} to itself: give a kg.Event with when="
         yield from (f"{title}: {where}: {self._no_mode(x)}" for where, x in named if x not in self.modes)
@@ -173,8 +176,17 @@ class Modes(Machine):
         return self.choose({**dict.fromkeys(names, 1), "otherwise": 0})
 
     def name_of(self, values: Any) -> Any:
-        """The names of the modes with these values of the state: a text, or an array of texts."""
-        found = np.array(self.modes)[np.rint(np.asarray(values)).astype(int)]
+        """The names of the modes with these values of the state: a text, or an array of texts.
+
+        Raises `ModelError` for values that no mode has.
+        """
+        given = np.asarray(values, dtype=np.float64)
+        if not np.isin(given, np.arange(len(self.modes))).all():
+            wrong = given[~np.isin(given, np.arange(len(self.modes)))].flat[0]
+            raise ModelError(
+                f"the modes {self.name!r}: there is no mode {wrong:g}; the values are 0 to {len(self.modes) - 1}"
+            )
+        found = np.array(self.modes)[given.astype(int)]
         return str(found) if found.ndim == 0 else found
 
     # -- what models take -------------------------------------------------------------------------------------------
@@ -184,7 +196,8 @@ class Modes(Machine):
         known = {latch for names in self.latches.values() for latch in names}
         closed = {latch: latch in self.latches.get(self.start, ()) for latch in known}
         events = tuple(self._event(transition) for transition in self.transitions)
-        return MachineParts({self.symbol: 0}, {self.symbol: self.modes.index(self.start)}, events, closed)
+        start = {self.symbol: self.modes.index(self.start)}
+        return MachineParts({self.symbol: 0}, start, events, closed, {self.symbol: self.modes})
 
     def _event(self, transition: Transition) -> Event:
         """The event of a transition."""

@@ -168,7 +168,7 @@ def _completed(arguments: dict[str, Any], options: dict[str, Any]) -> dict[str, 
     """``arguments`` with the user's ``options``, and an input for every dynamic symbol without another role."""
     merged = arguments | options
     inputs = normalize.sequence(merged.get("inputs"), "inputs", [])
-    return merged | {"inputs": (*inputs, *_implicit_inputs(described(merged, [])))}
+    return merged | {"inputs": (*inputs, *_implicit_inputs(described(with_machines(merged), [])))}
 
 
 def _implicit_inputs(description: SystemDescription) -> tuple[Input, ...]:
@@ -284,21 +284,35 @@ def with_parts(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_machines(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of ``Model`` with the states and events of ``modes``. Raises `ModelError`."""
-    arguments = {name: value for name, value in given.items() if name != "modes"}
-    for k, machine in enumerate(normalize.listed(given["modes"])):
-        if not isinstance(machine, Machine):
-            raise ModelError(f"modes[{k}] is {brief(machine)}: expected a kg.Modes")
+    """The arguments of ``Model`` with the states and events of ``modes``, which become the names of the modes.
+
+    Raises `ModelError`.
+    """
+    arguments = dict(given)
+    names: dict[Any, tuple[str, ...]] = {}
+    for machine in _machines(given.get("modes", ())):
         parts = machine.parts()
+        names |= parts.modes
         for what in ("states", "initial"):
-            of_user = arguments[what] or {}
+            of_user = arguments.get(what) or {}
             if isinstance(of_user, Mapping):
                 known = set(map(symbol_name, of_user))
                 own = {x: value for x, value in getattr(parts, what).items() if symbol_name(x) not in known}
                 arguments[what] = {**of_user, **own}
-        arguments["events"] = (*normalize.listed(arguments["events"]), *parts.events)
-        arguments["contacts"] = tuple(_at_start(x, parts.closed) for x in normalize.listed(arguments["contacts"]))
+        arguments["events"] = (*normalize.listed(arguments.get("events", ())), *parts.events)
+        contacts = normalize.listed(arguments.get("contacts", ()))
+        arguments["contacts"] = tuple(_at_start(x, parts.closed) for x in contacts)
+    arguments["modes"] = names
     return arguments
+
+
+def _machines(given: Any) -> tuple[Machine, ...]:
+    """The argument ``modes``. Raises `ModelError`."""
+    machines = normalize.listed(given)
+    for k, machine in enumerate(machines):
+        if not isinstance(machine, Machine):
+            raise ModelError(f"modes[{k}] is {brief(machine)}: expected a kg.Modes")
+    return tuple(machines)
 
 
 def _at_start(contact: Any, closed: Mapping[str, bool]) -> Any:

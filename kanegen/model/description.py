@@ -75,6 +75,8 @@ def _constraints(level: str, adds_rows: bool = True) -> dict[str, Any]:
 class SystemDescription:
     """The normalized fields of a :class:`~kanegen.model.model.Model`, and properties that follow from them.
 
+    ``modes`` maps states to the names of their values 0, 1, ...
+
     The metadata of a field contain the function that reads the argument of ``Model``. ``initial`` maps time,
     coordinates, speeds and states to their values at the start of a motion; ``shapes``, for animations only, maps
     bodies, frames and points to their shapes; ``units`` maps names to the units that the user gave. The last three
@@ -109,6 +111,7 @@ class SystemDescription:
     control: ControlLaw | None = field(metadata={"read": _control})
     speed_change: SpeedChange | None = None
     initial: Mapping[Any, float] = field(default_factory=FrozenMapping)
+    modes: Mapping[Any, tuple[str, ...]] = field(default_factory=FrozenMapping)
     shapes: Mapping[Any, tuple[Shape, ...]] = field(default_factory=FrozenMapping)
     units: Units = field(default_factory=Units)
     parameters: Mapping[Any, float | Any] = field(default_factory=FrozenMapping)  # Any for None: see Solver
@@ -277,4 +280,6 @@ def described(given: Mapping[str, Any], problems: list[str]) -> SystemDescriptio
     values["events"] = tuple(event.resetting(in_motion) for event in values["events"])
     shapes = FrozenMapping(normalized_shapes(given.get("shapes"), "shapes", problems))
     units = normalize.units(given.get("units"), "units", problems)
-    return SystemDescription(**values, potential_energy=energy, initial=initial, shapes=shapes, units=units)
+    modes = FrozenMapping(given.get("modes") or {})
+    own = {"potential_energy": energy, "initial": initial, "shapes": shapes, "units": units, "modes": modes}
+    return SystemDescription(**values, **own)

@@ -114,12 +114,16 @@ class Composite(ABC):
 
 @dataclass(frozen=True, eq=False)
 class MachineParts:
-    """What a state machine adds to a model: arguments of ``Model``, and whether latches are closed at the start."""
+    """What a state machine adds to a model: arguments of ``Model``, and whether latches are closed at the start.
+
+    ``modes``: the names of the values 0, 1, ... of its state.
+    """
 
     states: Mapping[Any, Any]
     initial: Mapping[Any, float]
     events: tuple[Any, ...]
     closed: Mapping[str, bool]
+    modes: Mapping[Any, tuple[str, ...]]
 
 
 class Machine(ABC):

@@ -122,6 +122,54 @@ def test_a_transition_that_is_due_at_the_start_is_refused() -> None:
         house().integrate((0.0, 1.0), [1.0], [0.0], s0={"T": 10.0})
 
 
+def test_a_start_on_a_threshold_is_due_where_the_motion_crosses_it() -> None:
+    """At T = 19 the house cools in "off" and warms in "on"; 1e-12 before the threshold is on it."""
+    for T0 in (19.0, 19.0 + 1e-12):
+        with raises(kg.SolveError, "'heating: off -> on' is due at the start"):
+            house().integrate((0.0, 1.0), [1.0], [0.0], s0={"T": T0})
+    warming = house().integrate((0.0, 1.0), [1.0], [0.0], s0={"T": 19.0, "heating": 1})
+    assert warming["T"][-1] > 19.5
+    whole = house().integrate((0.0, 5.0), [1.0], [0.0], **TIGHT)
+    (first, *_) = whole.events
+    half = house().integrate((0.0, first.t + 1e-3), [1.0], [0.0], **TIGHT)
+    rest = house().integrate((first.t + 1e-3, 5.0), half.q[-1], half.u[-1], s0=half.s[-1], **TIGHT)
+    assert_allclose(rest.s[-1], whole.s[-1], rtol=1e-10)
+
+
+@pytest.mark.parametrize("value", [2.0, -1.0, 0.4])
+def test_values_that_are_no_modes_are_refused(value: float) -> None:
+    with raises(kg.SolveError, f"heating is {value:g}", "no mode", "0 (off), 1 (on)"):
+        house().integrate((0.0, 1.0), [1.0], [0.0], s0={"heating": value})
+    with raises(kg.ModelError, f"no mode {value:g}", "0 to 1"):
+        heating().name_of([0.0, value])
+
+
+def test_derivatives_pass_chains_of_transitions() -> None:
+    """From a at x = k over b, which is left at once, to c; x' = v is constant, then x'' = -1."""
+    k = sympy.Symbol("k", real=True)
+    transitions = [kg.Transition("a", "b", x - k), kg.Transition("b", "c", x - k / 2)]
+    chain = kg.Modes("chain", ("a", "b", "c"), transitions, final="c")
+    solver = kg.build(line("chain of k", -chain.is_in("c"), {k: 1.0}, modes=[chain]))
+    solution = solver.integrate((0.0, 2.0), [0.0], [1.0], sensitivities=("k", "v"), **TIGHT)
+    S = solution.sensitivities
+    assert S.reason is None
+    assert_allclose(S["x", "k"][-1], 1.0, rtol=1e-10)  # x(2) = 2 - (2 - k)^2 / 2 for v = 1
+    assert_allclose(S.event_times[:, 0], [1.0, 1.0], rtol=1e-10)
+
+
+def test_adapters_take_modes() -> None:
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    P = O.locatenew("P", x * N.x)
+    O.set_vel(N, 0)
+    P.set_vel(N, v * N.x)
+    modes = kg.Modes("phase", ("a", "b"), [kg.Transition("a", "b", x - 1)], final="b")
+    kane = me.KanesMethod(N, [x], [v], kd_eqs=[v - x.diff()])
+    m = sympy.Symbol("m")
+    kane.kanes_equations([me.Particle("P", P, m)], [(P, modes.choose(a=1, b=-1) * N.x)])
+    model = kg.Model.from_kane(kane, name="kane", parameters={m: 1.0}, modes=[modes])
+    assert (list(model.states), model.inputs, model.modes) == ([modes.symbol], (), {modes.symbol: ("a", "b")})
+
+
 def test_transitions_that_contradict_each_other_are_refused() -> None:
     transitions = [kg.Transition("a", "b", x - 1), kg.Transition("a", "c", 2 * x - 2)]
     modes = kg.Modes("branch", ("a", "b", "c"), transitions, final=("b", "c"))
@@ -143,6 +191,7 @@ def test_transitions_that_contradict_each_other_are_refused() -> None:
         (("g", ("a", "b"), [kg.Transition("a", "b", x, direction=0)]), ("direction=0", "1 or -1")),
         (("g", ("a", "b"), [kg.Transition("a", "a", x)]), ("to itself", "when=")),
         (("g", ("a", "b"), [kg.Transition("a", "b", x)]), ("no transition leaves 'b'", "final=")),
+        (("g", ("a", "b"), [kg.Transition("a", "b", x, reset={"g": 1})]), ("resets g", "new mode")),
         (("g", ("a", "b"), [x]), ("expected a kg.Transition",)),
     ],
 )

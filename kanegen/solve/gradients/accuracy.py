@@ -7,6 +7,7 @@ its derivatives, which move while the motion does not. The run is then repeated 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, cast
 
@@ -111,10 +112,31 @@ def accuracy_of_gradient(code: VariationCode, tape: Tape, pulled: Pulled, allowe
     sizes = np.concatenate([values, np.where(parameters > 0.0, parameters, 1.0)])
     least = _IRRELEVANT * abs(pulled.value)
 
-    def relative(errors: Array) -> Array:
-        return _relative(errors * sizes, pulled.sizes * sizes, least, _ROUNDING_OF_SUMS)
+    changes = pulled.sizes * sizes
 
-    return Accuracy(float(relative(pulled.errors).max(initial=0.0)), _stops(pulled.by_step, relative, allowed))
+    def relative(errors: Array, changes: Array = changes) -> Array:
+        return _relative(errors * sizes, changes, least, _ROUNDING_OF_SUMS)
+
+    if not pulled.by_step:
+        return Accuracy(float(relative(pulled.errors).max(initial=0.0)), None)
+    # Only at the start each weight is a result of its own. Inside the motion the weight of a stiff state, which decays
+    # at once, is small and never accurate, and has no influence.
+    shared, n_y = changes.copy(), len(values)
+    shared[:n_y] = changes[:n_y].max(initial=0.0)
+    inside = partial(relative, changes=shared)
+    first, stops = _first_step(pulled.by_step[-1]), _stops(pulled.by_step, inside, allowed)
+    largest = max(float(inside(step.errors).max(initial=0.0)) for step in pulled.by_step if step.errors is not None)
+    if first is None or first.errors is None or not (relative(first.errors) > allowed).any():
+        return Accuracy(largest, stops)
+    more = _stops([first], relative, allowed)
+    found = [x for x in (stops, more) if x is not None]
+    return Accuracy(max(largest, float(relative(first.errors).max())), np.concatenate(found) if found else None)
+
+
+def _first_step(steps: StepErrors) -> StepErrors | None:
+    """The first one of some steps."""
+    t, h, errors = steps
+    return None if errors is None or not t.size else StepErrors(t[:1], h[:1], errors[:1])
 
 
 def _stops(steps: Sequence[StepErrors], relative: Callable[[Array], Array], allowed: float) -> Array | None:

@@ -129,10 +129,10 @@ class _Instant:
         self._require_known_changes()
         n_y, n = self._n[0], sum(self._n)
         f_before, f_after = self._rates
-        observed = tuple(map(self._observed, (e for e in self._events if e.kind == "user")))
-        states, along = np.eye(n_y, n), f_before
         jumps = any(event.jumps for event in self._events)
         times = self._common_time() if jumps else None
+        observed = self._observed_times(times)
+        states, along = np.eye(n_y, n), f_before
         for transition in _transitions(self._events):
             states, along = self._through(transition, states, along)
         jump = along - f_after
@@ -164,6 +164,15 @@ class _Instant:
                 self._missing(f"{where}infinitely many impacts accumulate there")
 
     # -- the time -------------------------------------------------------------------------------------------------
+
+    def _observed_times(self, times: Array | None) -> tuple[Array, ...]:
+        """The derivatives of the times of the events of the model; ``times``: of what starts the jump, if there is one.
+
+        What the jump itself causes happens at its time: the guard need not be zero there.
+        """
+        first = {id(event) for event in next(iter(_transitions(self._events)))}
+        events = (event for event in self._events if event.kind == "user")
+        return tuple(self._observed(e) if times is None or id(e) in first else times for e in events)
 
     def _observed(self, event: EventRecord) -> Array:
         """The derivatives of the time of an event of the model."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from kanegen.arrays import Array
 from kanegen.backends.points import Point
 from kanegen.codegen.description import Description, EventLabel
 from kanegen.codes import Mode
@@ -17,27 +18,67 @@ from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.solution import EventRecord
 from kanegen.solve.values import key_name
 
+_LATER: Final = 1e-7
+"""Time over which the rates of guards are difference quotients, s, relative to the time if this is large."""
 
-def require_nothing_due(functions: CompiledFunctions, at: Point, events: Sequence[int]) -> None:
-    """Raise `SolveError` for an event in certain modes whose guard has, at the start, its sign after the event.
 
-    ``events``: indices of those that are detected.
+def require_start(functions: CompiledFunctions, at: Point, events: Sequence[int], scale: Array) -> None:
+    """Raise `SolveError` for values that are no modes, and for an event in certain modes that is due at the start.
+
+    ``events``: indices of those that are detected. ``scale`` (n,): the tolerance of each component of (q, u, s). An
+    event is due if its guard has its sign after the event, or is zero, but for the tolerance, and tends to this sign.
     """
-    labels = functions.description.events
-    limited = [k for k in events if k < len(labels) and labels[k].when]
+    d = functions.description
+    _require_modes(d, at)
+    limited = [k for k in events if k < len(d.events) and d.events[k].when]
     if not limited:
         return
-    if functions.description.contacts.rows:
+    rates = _rates(functions, at)
+    if d.contacts.rows:
         at = at._replace(forces=contacts_at(functions, at).forces)
-    values = at.evaluate(functions.get("events").value)
+    value, unit, rate = _guards(functions, at, rates, scale)
     for k in limited:
-        event = labels[k]
-        if values[k] * event.direction > 0.0:
-            where = ", ".join(f"{name} = {value:g}" for name, value in event.when.items())
+        event = d.events[k]
+        own, near = value[k] * event.direction, unit[k]
+        if own > near or (own >= -near and rate[k] * event.direction > 0.0):
+            where = ", ".join(f"{name} = {x:g}" for name, x in event.when.items())
             raise SolveError(
                 f"the event {event.name!r} is due at the start, t = {at.t!r} s: there {where}, and its guard "
-                f"{event.guard} is {float(values[k]):.6g}; start in the state after the event"
+                f"{event.guard} is {float(value[k]):.6g}; start in the state after the event"
             )
+
+
+def _require_modes(d: Description, at: Point) -> None:
+    """Raise `SolveError` for a state of modes that has the value of none."""
+    for name, names in d.modes.items():
+        value = float(np.asarray(at.s)[d.states.index(name)])
+        if value not in range(len(names)):
+            known = ", ".join(f"{k} ({mode})" for k, mode in enumerate(names))
+            raise SolveError(f"{name} is {value:g} at the start, which is no mode: expected {known}")
+
+
+def _rates(functions: CompiledFunctions, at: Point) -> Array:
+    """y' at a state, (n,)."""
+    if functions.description.contacts.rows:
+        found = contacts_at(functions, at)
+        return np.concatenate([found.qdot, found.udot, found.sdot])
+    return np.concatenate(at.evaluate(functions.get("rhs").pair))
+
+
+def _guards(functions: CompiledFunctions, at: Point, rates: Array, scale: Array) -> tuple[Array, Array, Array]:
+    """The values of all guards, their changes by the tolerance, and their rates, as differences."""
+    evaluate = functions.get("events").value
+    value = np.asarray(at.evaluate(evaluate), dtype=np.float64)
+    y, n_q, n_u = np.concatenate([at.q, at.u, () if at.s is None else at.s]), len(at.q), len(at.u)
+
+    def moved(dy: Array, dt: float = 0.0) -> Array:
+        q, u, s = np.split(y + dy, [n_q, n_q + n_u])
+        there = at._replace(t=at.t + dt, q=q, u=u, s=s if at.s is not None else None)
+        return np.asarray(there.evaluate(evaluate), dtype=np.float64) - value
+
+    unit = np.sum([np.abs(moved(dy)) for dy in np.diag(scale)], axis=0)
+    later = _LATER * max(1.0, abs(float(at.t)))
+    return value, unit, moved(later * rates, later) / later
 
 
 def latches_of(description: Description, s: Any, modes: Mapping[str, str] | None) -> Mapping[str, str] | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from kanegen.backends.points import Point
 from kanegen.errors import SolveError
 from kanegen.forms import FORMS
@@ -14,7 +16,7 @@ from kanegen.solve.contacts import check_contact_values, check_run, watched_even
 from kanegen.solve.feedback.closed_loop import ClosedLoop
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.inputs import RunInputs
-from kanegen.solve.run.modes import require_nothing_due
+from kanegen.solve.run.modes import require_start
 from kanegen.solve.run.momentum import RunMomenta
 from kanegen.solve.solution import SolverReference
 from kanegen.solve.values import integral_function, listed
@@ -69,8 +71,11 @@ def detected_events(problem: Problem, start: RunStart, t1: float, options: RunOp
     if laws is not None:
         events = (*events, *laws.switches())
     check_run(functions, events, t1 < start.t, loop is not None and loop.law is None)
-    t, q, u, s, _ = start
-    require_nothing_due(functions, problem.at(t, q, u, s), events)
+    if functions.description.modes or any(event.when for event in functions.description.events):
+        t, q, u, s, _ = start
+        size = np.abs(np.concatenate([np.asarray(x, dtype=np.float64) for x in (q, u, s)]))
+        scale = np.asarray(options["atol"]) + np.asarray(options["rtol"]) * size
+        require_start(functions, problem.at(t, q, u, s), events, scale)
     return events
 
 
