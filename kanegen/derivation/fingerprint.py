@@ -76,10 +76,22 @@ def _spelled(node: Node) -> str:
     return f"{node.op} {payload} {[a.index for a in node.args]};"
 
 
-def _structure(expression: Any) -> Iterator[str]:
-    """The expression in prefix notation; printing takes ten times as long, because SymPy's printer sorts the terms."""
-    for part in sympy.preorder_traversal(expression):
-        yield f"{type(part).__name__} {len(part.args)}" if part.args else str(part)
+def _structure(expression: Any, seen: dict[Any, int]) -> Iterator[str]:
+    """The expression in prefix notation, with the number of a part in ``seen`` where it occurs again.
+
+    Printing takes ten times as long, because SymPy's printer sorts the terms.
+    """
+    stack = [expression]
+    while stack:
+        part = stack.pop()
+        if not part.args:
+            yield str(part)
+        elif part in seen:
+            yield f"again {seen[part]}"
+        else:
+            seen[part] = len(seen)
+            yield f"{type(part).__name__} {len(part.args)}"
+            stack.extend(reversed(part.args))
 
 
 class Reader:
@@ -88,6 +100,7 @@ class Reader:
     def __init__(self, system: System) -> None:
         self._system = system
         self._numbers: dict[Any, int] = {}
+        self._seen: dict[Any, int] = {}
 
     def tokens(self, value: Any) -> Iterator[str]:
         """Tokens of a value of a record; equal tokens mean equal values."""
@@ -107,7 +120,7 @@ class Reader:
                 yield from self.tokens(entry)
         elif isinstance(value, sympy.Basic):
             # Messages stored with the code contain the text of the expression, which its structure determines.
-            yield from _structure(value)
+            yield from _structure(value, self._seen)
             yield self._node(value)
         elif value is None or isinstance(value, str | Number):
             yield repr(value)

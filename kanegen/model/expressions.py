@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -53,6 +53,18 @@ def natural_key(name: str) -> tuple[Any, ...]:
     """Sorting key under which ``m_2`` comes before ``m_10``; different names have different keys."""
     parts = re.split(r"(\d+)", name, flags=re.ASCII)
     return tuple((1, int(part), "") if k % 2 else (0, 0, part) for k, part in enumerate(parts)), name
+
+
+def subexpressions(expression: Any) -> Iterator[Any]:
+    """Each subexpression once. SymPy's own traversal repeats those that occur again, thousands of times in long laws."""
+    seen: set[Any] = set()
+    stack = [expression]
+    while stack:
+        part = stack.pop()
+        if part not in seen:
+            seen.add(part)
+            stack.extend(part.args)
+            yield part
 
 
 def atoms(expressions: Iterable[Any]) -> frozenset[Any]:

@@ -11,7 +11,7 @@ from sympy.physics.mechanics import Particle, Point, ReferenceFrame, RigidBody
 from sympy.physics.vector import Vector, dynamicsymbols
 
 from kanegen.errors import ModelError, brief
-from kanegen.model.expressions import is_time_function, symbol_name
+from kanegen.model.expressions import is_time_function, subexpressions, symbol_name
 from kanegen.model.records import FrozenMapping, Loads, Output
 from kanegen.units import Unit, Units, read_unit, require_pint
 
@@ -63,7 +63,8 @@ def scalar(value: Any, where: str, problems: list[str]) -> Any:
         problems.append(f"{where} is {brief(value)}: expected a scalar SymPy expression, found {type(value).__name__}")
         return sympy.S.Zero
     # Derivatives of expressions, such as Derivative(sin(q), t), are evaluated.
-    derivatives = [item for item in expr.atoms(sympy.Derivative) if not is_time_function(item.expr)]
+    parts = (part for part in subexpressions(expr) if isinstance(part, sympy.Derivative))
+    derivatives = [part for part in parts if not is_time_function(part.expr)]
     return expr.xreplace({item: item.doit() for item in derivatives}) if derivatives else expr
 
 

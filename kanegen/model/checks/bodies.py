@@ -12,7 +12,7 @@ import sympy
 from sympy.physics.mechanics import RigidBody
 
 from kanegen.model.description import SystemDescription
-from kanegen.model.expressions import dyadic_frames, dyadic_matrix, known_value, vector_expressions
+from kanegen.model.expressions import atoms, dyadic_frames, dyadic_matrix, known_value, vector_expressions
 from kanegen.model.geometry import breadth_first
 from kanegen.model.reactions import Reaction
 
@@ -104,11 +104,18 @@ def _weight_problems(model: SystemDescription) -> Iterator[str]:
     weights = {body.masscenter: body for body in model.bodies if body.mass is not None}
     for location, vector in model.loads:
         body = weights.get(location)
-        if body is not None and _is_zero(vector - body.mass * model.gravity):
+        if body is None or _variables(vector) - _variables(body.mass * model.gravity):
+            continue
+        if _is_zero(vector - body.mass * model.gravity):
             yield (
                 f"the load on {location} is the weight of body {body.name}, which gravity= already adds: remove the "
                 "load, or keep it and give potential_energy= instead of gravity="
             )
+
+
+def _variables(vector: Any) -> frozenset[Any]:
+    """The functions of time in a vector. A load that has others than the weight need not be expanded."""
+    return frozenset(x for x in atoms(vector_expressions(vector)) if not x.is_Symbol)
 
 
 def _is_zero(vector: Any) -> bool:
