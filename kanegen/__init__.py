@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kanegen import plot as plot
     from kanegen import results as results
     from kanegen import shapes as shapes
+    from kanegen import tires as tires
     from kanegen.backends.cython.toolchain import CompilerOptions as CompilerOptions
     from kanegen.control.joints import PlasticImpact as PlasticImpact
     from kanegen.control.motion import OptimalControlError as OptimalControlError
@@ -91,7 +92,7 @@ if TYPE_CHECKING:
     from kanegen.sweeps.sweep import sweep as sweep
     from kanegen.verification import verify as verify
 
-_MODULES: Final = ("geometry", "interop", "plot", "results", "shapes")
+_MODULES: Final = ("geometry", "interop", "plot", "results", "shapes", "tires")
 """Modules that are part of the interface."""
 
 _NAMES: Final = {

@@ -31,6 +31,7 @@ ORDER = (
     "graph",
     "shapes",
     "units",
+    "tires",
     "model",
     "geometry",
     "flexible",
