@@ -72,7 +72,7 @@ _ZERO_61: Final = (
     *_numbered("PCFX", 1, 2, 3),
     *_numbered("PCFY", 1, 2, 3),
 )
-_OTHER: Final = {"Q_RE0": 1.0, "VXLOW": 1.0, "DAMP_VLOW": 0.001}
+_OTHER: Final = {"Q_RE0": 1.0, "VXLOW": 1.0, "DAMP_VLOW": 0.01}
 _OTHER_61: Final = {"PKY4": 2.0, "QSY7": 1.0}
 
 

@@ -68,6 +68,6 @@ def equivalent_slip(slip: Any, by_slip: Any) -> Any:
     return atan(hypotenuse(tan(limited(slip, 1.5)), by_slip))
 
 
-def limited(value: Any, limit: float = 1.0) -> Any:
+def limited(value: Any, limit: Any = 1.0) -> Any:
     """A value within ``-limit`` and ``limit``."""
     return Largest(Least(value, limit), -limit)

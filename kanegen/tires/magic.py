@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 import sympy
 
@@ -15,15 +15,13 @@ from kanegen.paths import file_path
 from kanegen.tires import mf52, mf61
 from kanegen.tires.coefficients import Coefficients, complete, version
 from kanegen.tires.contact import Contact, Forces
-from kanegen.tires.functions import Largest
+from kanegen.tires.functions import Magnitude, sin
 from kanegen.tires.tir import TirFile, read_tir
 from kanegen.tires.tire import Tire
 from kanegen.tires.vertical import DAMPING_DEPTH, Vertical
 
 AXES: Final = ("ISO-W", "adapted SAE")
 SIDES: Final = ("left", "right")
-SHORTEST: Final = 0.05
-"""The least relaxation length, as a part of the radius: without load the formulas give none."""
 
 
 def from_tir(path: str | PathLike[str], axes: Literal["ISO-W", "adapted SAE"] = "ISO-W") -> MagicFormula:
@@ -172,8 +170,20 @@ class MagicFormula(Tire):
         else:
             self._require("LONGITUDINAL_STIFFNESS", "LATERAL_STIFFNESS")
             lengths = mf61.relaxation_lengths(c, load, gamma, c.INFLPRES if pressure is None else pressure)
-        least = SHORTEST * self.radius
-        return cast("tuple[Any, Any]", tuple(Largest(length, least) for length in lengths))
+        return lengths
+
+    def sliding_slips(self, load: Any, gamma: Any = 0, pressure: Any = None) -> tuple[Any, Any]:
+        c = self._with_pressure()
+        if self.version == "5.2":
+            frictions = mf52.frictions(c, load, sin(gamma))
+            stiffnesses = mf52.slip_stiffness(c, load), mf52.cornering_stiffness(c, load, sin(gamma))
+        else:
+            dpi = self._increment(pressure)
+            frictions = mf61.frictions(c, load, gamma, dpi)
+            stiffnesses = mf61.slip_stiffness(c, load, dpi), mf61.cornering_stiffness(c, load, dpi, sin(gamma))
+        # One newton more: without load both are zero.
+        ahead, aside = (mu * (load + 1) / (Magnitude(k) + 20) for mu, k in zip(frictions, stiffnesses, strict=True))
+        return ahead, aside
 
     def _require(self, *names: str) -> None:
         missing = [name for name in names if self.coefficients[name] == 0]

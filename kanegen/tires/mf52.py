@@ -65,6 +65,27 @@ def slip_stiffness(c: Coefficients, Fz: Any) -> Any:
     return Fz * (c.PKX1 + c.PKX2 * dfz) * exp(c.PKX3 * dfz) * c.LKX
 
 
+def cornering_stiffness(c: Coefficients, Fz: Any, lean: Any) -> Any:
+    """The derivative of the lateral force by the slip, N; negative."""
+    nominal = c.FNOMIN * c.LFZO
+    camber = 1 - c.PKY3 * Magnitude(lean * c.LGAY)
+    return c.PKY1 * nominal * sin(2 * atan(Fz / (c.PKY2 * nominal))) * c.LKY * camber
+
+
+def frictions(c: Coefficients, Fz: Any, lean: Any) -> tuple[Any, Any]:
+    """The largest longitudinal and lateral force over the load."""
+    dfz = Fz / (c.FNOMIN * c.LFZO) - 1
+    return _friction_x(c, dfz, lean), _friction_y(c, dfz, lean)
+
+
+def _friction_x(c: Coefficients, dfz: Any, lean: Any) -> Any:
+    return (c.PDX1 + c.PDX2 * dfz) * (1 - c.PDX3 * (lean * c.LGAX) ** 2) * c.LMUX
+
+
+def _friction_y(c: Coefficients, dfz: Any, lean: Any) -> Any:
+    return (c.PDY1 + c.PDY2 * dfz) * (1 - c.PDY3 * (lean * c.LGAY) ** 2) * c.LMUY
+
+
 def relaxation_lengths(c: Coefficients, Fz: Any, gamma: Any) -> tuple[Any, Any]:
     """Lengths over which slips adjust, m."""
     nominal = c.FNOMIN * c.LFZO
@@ -79,7 +100,7 @@ def _longitudinal_force(x: _State) -> Any:
     c, Fz, dfz = x.c, x.Fz, x.dfz
     kappa = x.kappa + (c.PHX1 + c.PHX2 * dfz) * c.LHX
     C = c.PCX1 * c.LCX
-    D = Fz * (c.PDX1 + c.PDX2 * dfz) * (1 - c.PDX3 * (x.gamma * c.LGAX) ** 2) * c.LMUX
+    D = Fz * _friction_x(c, dfz, x.gamma)
     E = at_most_one((c.PEX1 + c.PEX2 * dfz + c.PEX3 * dfz**2) * (1 - c.PEX4 * sign(kappa)) * c.LEX)
     B = slip_stiffness(c, Fz) / (C * D + EPSILON)
     return D * sin(curve(B, C, E, kappa)) + Fz * (c.PVX1 + c.PVX2 * dfz) * c.LVX * c.LMUX
@@ -88,12 +109,11 @@ def _longitudinal_force(x: _State) -> Any:
 def _lateral(x: _State) -> _Lateral:
     c, Fz, dfz = x.c, x.Fz, x.dfz
     gamma = x.gamma * c.LGAY
-    nominal = c.FNOMIN * c.LFZO
-    K = c.PKY1 * nominal * sin(2 * atan(Fz / (c.PKY2 * nominal))) * c.LKY * (1 - c.PKY3 * Magnitude(gamma))
+    K = cornering_stiffness(c, Fz, x.gamma)
     SH = (c.PHY1 + c.PHY2 * dfz) * c.LHY + c.PHY3 * gamma
     SV = Fz * ((c.PVY1 + c.PVY2 * dfz) * c.LVY + (c.PVY3 + c.PVY4 * dfz) * gamma) * c.LMUY
     slip = x.tangent + SH
-    mu = (c.PDY1 + c.PDY2 * dfz) * (1 - c.PDY3 * gamma**2) * c.LMUY
+    mu = _friction_y(c, dfz, x.gamma)
     C = c.PCY1 * c.LCY
     E = at_most_one((c.PEY1 + c.PEY2 * dfz) * (1 - (c.PEY3 + c.PEY4 * gamma) * sign(slip)) * c.LEY)
     B = K / (C * mu * Fz + EPSILON)

@@ -82,6 +82,20 @@ def cornering_stiffness(c: Coefficients, Fz: Any, dpi: Any, lean: Any) -> Any:
     return c.PKY1 * nominal * (1 + c.PPY1 * dpi) * (1 - c.PKY3 * Magnitude(lean)) * sin(c.PKY4 * arc) * c.LKY
 
 
+def frictions(c: Coefficients, Fz: Any, gamma: Any, dpi: Any) -> tuple[Any, Any]:
+    """The largest longitudinal and lateral force over the load (4.E13, 4.E23)."""
+    dfz = Fz / (c.FNOMIN * c.LFZO) - 1
+    return _friction_x(c, dfz, dpi, gamma), _friction_y(c, dfz, dpi, sin(gamma))
+
+
+def _friction_x(c: Coefficients, dfz: Any, dpi: Any, gamma: Any) -> Any:
+    return (c.PDX1 + c.PDX2 * dfz) * (1 + c.PPX3 * dpi + c.PPX4 * dpi**2) * (1 - c.PDX3 * gamma**2) * c.LMUX
+
+
+def _friction_y(c: Coefficients, dfz: Any, dpi: Any, lean: Any) -> Any:
+    return (c.PDY1 + c.PDY2 * dfz) * (1 + c.PPY3 * dpi + c.PPY4 * dpi**2) * (1 - c.PDY3 * lean**2) * c.LMUY
+
+
 def relaxation_lengths(c: Coefficients, Fz: Any, gamma: Any, pressure: Any) -> tuple[Any, Any]:
     """Lengths over which slips adjust, m: the slip stiffnesses over those of the carcass (Besselink 2010)."""
     dfz, dpi = Fz / (c.FNOMIN * c.LFZO) - 1, increment(c, pressure)
@@ -112,7 +126,7 @@ def _longitudinal_force(x: _State) -> Any:
     c, Fz, dfz, dpi = x.c, x.Fz, x.dfz, x.dpi
     kappa = x.kappa + (c.PHX1 + c.PHX2 * dfz) * c.LHX
     C = c.PCX1 * c.LCX
-    mu = (c.PDX1 + c.PDX2 * dfz) * (1 + c.PPX3 * dpi + c.PPX4 * dpi**2) * (1 - c.PDX3 * x.gamma**2) * c.LMUX
+    mu = _friction_x(c, dfz, dpi, x.gamma)
     E = at_most_one((c.PEX1 + c.PEX2 * dfz + c.PEX3 * dfz**2) * (1 - c.PEX4 * sign(kappa)) * c.LEX)
     B = slip_stiffness(c, Fz, dpi) / (C * mu * Fz + EPSILON)
     return mu * Fz * sin(curve(B, C, E, kappa)) + Fz * (c.PVX1 + c.PVX2 * dfz) * c.LVX * c.LMUX
@@ -127,7 +141,7 @@ def _lateral(x: _State) -> _Lateral:
     SV = Fz * (c.PVY1 + c.PVY2 * dfz) * c.LVY * c.LMUY + by_camber
     slip = x.tangent + SH
     C = c.PCY1 * c.LCY
-    mu = (c.PDY1 + c.PDY2 * dfz) * (1 + c.PPY3 * dpi + c.PPY4 * dpi**2) * (1 - c.PDY3 * lean**2) * c.LMUY
+    mu = _friction_y(c, dfz, dpi, lean)
     asymmetry = (c.PEY3 + c.PEY4 * lean) * sign(slip)
     E = at_most_one((c.PEY1 + c.PEY2 * dfz) * (1 + c.PEY5 * lean**2 - asymmetry) * c.LEY)
     B = K / (C * mu * Fz + EPSILON)

@@ -32,7 +32,7 @@ class SimpleTire(Tire):
     relaxation: tuple[Any, Any] = (0.2, 0.5)
     rolling_resistance: Any = 0.0
     low_speed: Any = 1.0
-    low_speed_damping: Any = 0.001
+    low_speed_damping: Any = 0.01
 
     def __post_init__(self) -> None:
         positive = ("radius", "stiffness", "nominal_load", "slip_stiffness", "cornering_stiffness", "friction")
@@ -59,6 +59,13 @@ class SimpleTire(Tire):
 
     def relaxation_lengths(self, load: Any, gamma: Any = 0, pressure: Any = None) -> tuple[Any, Any]:
         return self.relaxation
+
+    def sliding_slips(self, load: Any, gamma: Any = 0, pressure: Any = None) -> tuple[Any, Any] | None:
+        friction = getattr(self, "friction", None)
+        if friction is None:
+            return None
+        largest = friction * self.nominal_load
+        return largest / getattr(self, "slip_stiffness", self.cornering_stiffness), largest / self.cornering_stiffness
 
     def _vertical(self) -> Vertical:
         depth = DAMPING_DEPTH * self.radius

@@ -49,6 +49,10 @@ class Tire(ABC):
     def relaxation_lengths(self, load: Any, gamma: Any = 0, pressure: Any = None) -> tuple[Any, Any]:
         """The lengths, m, over which the longitudinal and the lateral slip adjust."""
 
+    @abstractmethod
+    def sliding_slips(self, load: Any, gamma: Any = 0, pressure: Any = None) -> tuple[Any, Any] | None:
+        """The longitudinal and the lateral slip at which proportional forces would reach friction; None: nowhere."""
+
     def forces(
         self, Fz: Any, kappa: Any = 0, alpha: Any = 0, gamma: Any = 0, Vx: Any = None, pressure: Any = None
     ) -> Forces:

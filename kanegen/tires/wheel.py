@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import sympy
 from sympy.physics.vector import Point, ReferenceFrame, Vector, dynamicsymbols
 
 from kanegen.errors import ModelError, brief
 from kanegen.tires.contact import Contact, Forces, limited
-from kanegen.tires.functions import Largest, Magnitude, asin, atan, cos, held
+from kanegen.tires.functions import Largest, Magnitude, asin, atan, cos, held, sqrt
 from kanegen.tires.placement import Placement, place
 from kanegen.tires.road import Road
 from kanegen.tires.tire import Tire
+
+PULL: Final = 10
+"""How much faster slips beyond sliding are pulled back, at rest, than they grow."""
+
+SHORTEST: Final = 0.05
+"""The least relaxation length, as a part of the radius: without load the formulas give none."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,22 +122,27 @@ class _Relaxing:
     """Slips that adjust over the relaxation lengths.
 
     ``sigma s' + |Vx| s = v`` (Bernard and Clover, SAE 950311; Pacejka 2012, chapters 7 and 8) has no division by the
-    speed: at rest the slip grows with the displacement, and the tire is a spring. Below the low speed of the tire a
-    damper acts besides, and slips beyond 1 are pulled back, because at rest nothing else would limit them.
+    speed: at rest the slip grows with the displacement, and the tire is a spring. The length shrinks as forces over
+    slips do where the tire slides (Pacejka's nonlinear model, with ``1 / sqrt(1 + e^2)`` in place of the formula, where e
+    is the slip over that at which proportional forces would reach friction). Below the low speed of the tire a damper
+    acts besides, and slips beyond that one are pulled back, because at rest nothing else would limit them.
     """
 
     def __init__(
         self, tire: Tire, name: str, at: Placement, pressure: Any, relaxation: Literal[True] | tuple[Any, Any]
     ) -> None:
-        lengths = tire.relaxation_lengths(at.load, held(asin(at.lean)), pressure) if relaxation is True else relaxation
+        gamma = held(asin(at.lean))
+        lengths = tire.relaxation_lengths(at.load, gamma, pressure) if relaxation is True else relaxation
+        sliding = tire.sliding_slips(at.load, gamma, pressure)
+        slips = dynamicsymbols(f"{name}_s_kappa {name}_s_alpha")
+        limits = tuple(map(held, sliding or (1, 1)))
+        shrunk = held(sqrt(1 + sum((s / limit) ** 2 for s, limit in zip(slips, limits, strict=True)))) if sliding else 1
         slow = held((1 + cos(sympy.pi * limited(at.speed / tire.low_speed))) / 2)
-        self.states = {}
-        slips = []
-        for suffix, length, velocity in zip(
-            ("kappa", "alpha"), map(held, lengths), (-at.slip_x, at.slip_y), strict=True
-        ):
-            slip = dynamicsymbols(f"{name}_s_{suffix}")
-            beyond = slow * Magnitude(velocity) * (slip - limited(slip))
-            self.states[slip] = (velocity - Magnitude(at.speed) * slip - beyond) / length
-            slips.append(held(slip + slow * tire.low_speed_damping * velocity / length))
-        self.kappa, self.tangent = slips
+        self.states, found = {}, []
+        velocities = -at.slip_x, at.slip_y
+        for slip, length, limit, velocity in zip(slips, lengths, limits, velocities, strict=True):
+            beyond = PULL * slow * Magnitude(velocity) * (slip - limited(slip, limit))
+            least = SHORTEST * tire.radius
+            self.states[slip] = (velocity - Magnitude(at.speed) * slip - beyond) / Largest(length / shrunk, least)
+            found.append(held(slip + slow * tire.low_speed_damping * velocity / Largest(length, least)))
+        self.kappa, self.tangent = found
