@@ -1,26 +1,27 @@
 """Two-track vehicle on tires
 =========================
 
-A car of five bodies, on tires with the Magic Formula and relaxation, that turns, crosses a bump and brakes with slip control.
+A car of five bodies on tires with the Magic Formula and relaxation, which turns, crosses a bump and brakes with slip
+control.
 
-The body has six degrees of freedom: the position ``x``, ``y``, ``z`` of its center, yaw ``psi``, pitch ``theta`` and roll
-``phi``, with x forward, y to the left and z upward. Each wheel (``fl``, ``fr``, ``rl``, ``rr``) moves along z of the body on
-a spring and a damper, ``h_fl`` and so on, positive upward, and rotates with the speed ``w_fl`` and so on. Speeds are the
-velocity ``vx``, ``vy``, ``vz`` and the angular velocity ``wx``, ``wy``, ``wz`` of the body in its own axes. The springs carry
-the weight at h = 0.
+The body has six degrees of freedom: the position ``x``, ``y``, ``z`` of its center, yaw ``psi``, pitch ``theta`` and
+roll ``phi``, with x forward, y to the left and z upward. Each wheel (``fl``, ``fr``, ``rl``, ``rr``) moves along z of
+the body on a spring and a damper, ``h_fl`` and so on, positive upward, and rotates with the speed ``w_fl`` and so on.
+Speeds are the velocity ``vx``, ``vy``, ``vz`` and the angular velocity ``wx``, ``wy``, ``wz`` of the body in its own
+axes. The springs carry the weight at h = 0.
 
-Inputs are the angle ``delta`` of the front wheels, which is taken as slow; the torque ``drive`` on each rear wheel, by
-default ``kv (v - vx)``; and the torque ``brake`` (not negative) on each wheel. Brakes act against the rotation, by a
-Coulomb friction that is rounded below 0.5 rad/s. Where the slip of a wheel exceeds ``slip``, its brake is released, in
-proportion to ``gain``.
+Inputs are the angle ``delta`` of the front wheels, which is taken as slow; the torque ``drive`` on each rear wheel,
+by default ``kv (v - vx)``; and the torque ``brake`` (not negative) on each wheel. Brakes act against the rotation, by
+a Coulomb friction that is rounded below 0.5 rad/s. Where the slip of a wheel exceeds ``slip``, its brake is released,
+in proportion to ``gain``.
 
-``kg.tires.from_tir`` reads the coefficients from car_tire.tir. The tire was measured on the left; those on the right are
-mirrored. The road is a table of x and y, a bump on the left and none on the right, or a plane.
+``kg.tires.from_tir`` reads the coefficients from car_tire.tir. The tire was measured on the left; those on the right
+are mirrored. The road is a table of x and y, a bump on the left and none on the right, or a plane.
 
-For small angles the steady yaw rate is that of the linear bicycle model (Pacejka 2012, chapter 1.3) with the slopes of
-lateral force and aligning moment of the tire over slip angle and inclination, at the roll angle of the solution. The script
-compares with it. Over the bump, the impulse of all loads must carry the weight; braking with slip control must use the
-friction of the tires and stop the car earlier than without.
+For small angles the steady yaw rate is that of the linear bicycle model (Pacejka 2012, chapter 1.3) with the slopes
+of lateral force and aligning moment of the tire over slip angle and inclination, at the roll angle of the solution.
+The script compares with it. Over the bump, the impulse of all loads must carry the weight; braking with slip control
+must use the friction of the tires and stop the car earlier than without.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def natural_key(name: str) -> tuple[Any, ...]:
 
 
 def subexpressions(expression: Any) -> Iterator[Any]:
-    """Each subexpression once. SymPy's own traversal repeats those that occur again, thousands of times in long laws."""
+    """Each subexpression once. SymPy's own traversal repeats what occurs again, in long laws thousands of times."""
     seen: set[Any] = set()
     stack = [expression]
     while stack:

@@ -123,9 +123,9 @@ class _Relaxing:
 
     ``sigma s' + |Vx| s = v`` (Bernard and Clover, SAE 950311; Pacejka 2012, chapters 7 and 8) has no division by the
     speed: at rest the slip grows with the displacement, and the tire is a spring. The length shrinks as forces over
-    slips do where the tire slides (Pacejka's nonlinear model, with ``1 / sqrt(1 + e^2)`` in place of the formula, where e
-    is the slip over that at which proportional forces would reach friction). Below the low speed of the tire a damper
-    acts besides, and slips beyond that one are pulled back, because at rest nothing else would limit them.
+    slips do where the tire slides (Pacejka's nonlinear model, with ``1 / sqrt(1 + e^2)`` in place of the formula; e is
+    the slip over that at which proportional forces would reach friction). Below the low speed of the tire a damper acts
+    besides, and slips beyond that one are pulled back, because at rest nothing else would limit them.
     """
 
     def __init__(

@@ -41,6 +41,7 @@ LARGE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("flexible_spinup", {}),
     ("elastic_slider_crank", {}),
     ("flexible_manipulator", {}),
+    ("two_track_vehicle", {}),
 )
 
 # Systems with contacts, friction, events or impulses: they run, and their self-checks hold.

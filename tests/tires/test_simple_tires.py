@@ -1,0 +1,93 @@
+"""Tires with few constants against their definitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from messages import raises
+
+import kanegen as kg
+
+COMMON: dict[str, Any] = {"radius": 0.33, "stiffness": 2e5, "nominal_load": 4000.0, "cornering_stiffness": 6e4}
+
+
+def numbers(forces: Any) -> list[float]:
+    return [float(x) for x in forces]
+
+
+def test_linear_forces_are_proportional_to_slip_and_load() -> None:
+    tire = kg.tires.linear(**COMMON, slip_stiffness=8e4, camber_stiffness=3e3, trail=0.03, rolling_resistance=0.01)
+    Fx, Fy, Mx, My, Mz = numbers(tire.forces(2000.0, 0.02, np.arctan(0.05), 0.1, 20.0))
+    assert Fx == pytest.approx(0.5 * 8e4 * 0.02)
+    assert Fy == pytest.approx(-0.5 * (6e4 * 0.05 + 3e3 * 0.1))
+    assert (Mx, My) == (0.0, pytest.approx(-0.01 * 2000.0 * 0.33))
+    assert Mz == pytest.approx(0.03 * 0.5 * 6e4 * 0.05)
+    backward = numbers(tire.forces(2000.0, 0.02, np.arctan(0.05), 0.1, -20.0))
+    assert backward == pytest.approx([Fx, Fy, Mx, -My, -Mz])
+
+
+@pytest.mark.parametrize(
+    ("kappa", "tangent", "Fx", "Fy", "Mz"),
+    [
+        # mu = 1 - 0.2 |slip|; adhering, sliding longitudinally, sliding laterally.
+        (0.01, 0.0, 800.0, 0.0, 0.0),
+        (0.2, 0.0, 0.96 * 4000 * (1 - 0.96 * 4000 / (4 * 8e4 * 0.2)), 0.0, 0.0),
+        (0.0, 0.5, 0.0, -0.9 * 4000, 0.0),
+        (
+            *(0.0, 0.1, 0.0),
+            -0.98 * 4000 * (1 - (1 - 6e4 * 0.1 / (3 * 0.98 * 4000)) ** 3),
+            0.98 * 4000 * 0.05 * (6e4 * 0.1 / (3 * 0.98 * 4000)) * (1 - 6e4 * 0.1 / (3 * 0.98 * 4000)) ** 3,
+        ),
+    ],
+)
+def test_fiala_has_the_published_formulas(kappa: float, tangent: float, Fx: float, Fy: float, Mz: float) -> None:
+    tire = kg.tires.fiala(**COMMON, slip_stiffness=8e4, friction=1.0, sliding_friction=0.8, width=0.05)
+    found = tire.forces(4000.0, kappa, np.arctan(tangent), 0.0, 20.0)
+    assert numbers(found) == pytest.approx([Fx, Fy, 0.0, 0.0, Mz], rel=1e-9, abs=1e-6)
+
+
+@pytest.mark.parametrize("slip", [(0.0, 0.02), (0.05, 0.0), (-0.08, 0.05), (0.1, -0.3), (-0.5, 0.2)])
+def test_brush_is_the_integral_over_its_bristles(slip: tuple[float, float]) -> None:
+    load, half, mu = 3000.0, 0.06, 0.9
+    tire = kg.tires.brush(**COMMON, friction=mu, half_length=half)
+    kappa, tangent = slip
+    # Bristles at the distance x from the front edge deflect by x times the theoretical slip, until they slide.
+    x, width = np.linspace(0.0, 2 * half, 200001, retstep=True)
+    pressure = 3 * load / (4 * half**3) * x * (2 * half - x)
+    stiffness = COMMON["cornering_stiffness"] * load / COMMON["nominal_load"] / (2 * half**2)
+    direction = np.array([kappa, -tangent]) / np.hypot(kappa, tangent)
+    size = np.minimum(stiffness * x * np.hypot(kappa, tangent) / (1 + kappa), mu * pressure)
+    Fx, Fy = direction * np.trapezoid(size, dx=width)
+    Mz = direction[1] * np.trapezoid(size * (half - x), dx=width)
+    found = numbers(tire.forces(load, kappa, np.arctan(tangent), 0.0, 20.0))
+    assert found == pytest.approx([Fx, Fy, 0.0, 0.0, Mz], rel=1e-8, abs=1e-5)
+
+
+def test_a_locked_brush_slides() -> None:
+    tire = kg.tires.brush(**COMMON, friction=0.9, half_length=0.06)
+    Fx, Fy, *_ = numbers(tire.forces(4000.0, -1.0, np.arctan(0.5)))
+    assert np.hypot(Fx, Fy) == pytest.approx(3600.0)
+    assert Fy / Fx == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "tire",
+    [
+        kg.tires.linear(**COMMON, slip_stiffness=8e4),
+        kg.tires.fiala(**COMMON, slip_stiffness=8e4, friction=1.0, width=0.05),
+        kg.tires.brush(**COMMON, friction=1.0, half_length=0.06),
+    ],
+    ids=["linear", "fiala", "brush"],
+)
+def test_without_load_there_is_no_force(tire: Any) -> None:
+    assert numbers(tire.forces(0.0, 0.1, 0.1, 0.1, 20.0)) == [0.0] * 5
+    assert numbers(tire.forces(4000.0)) == [0.0] * 5
+    assert float(tire.load(0.01)) == pytest.approx(2000.0)
+    assert float(tire.load(-0.01)) == 0.0
+
+
+def test_constants_must_be_positive() -> None:
+    with raises(kg.ModelError, "radius", "friction", "relaxation"):
+        kg.tires.brush(**{**COMMON, "radius": 0.0}, friction=-1.0, relaxation=(0.0, 1.0))
