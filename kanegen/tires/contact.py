@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from kanegen.tires.functions import Largest, Least, atan, held, sqrt, tan
+from kanegen.tires.functions import Max, Min, atan, held, sqrt, tan
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def curve(B: Any, C: Any, E: Any, x: Any) -> Any:
 
 def at_most_one(E: Any) -> Any:
     """A curvature factor, limited to 1 as the formula demands."""
-    return Least(E, 1)
+    return Min(E, 1)
 
 
 def free(value: Any) -> bool:
@@ -70,4 +70,4 @@ def equivalent_slip(slip: Any, by_slip: Any) -> Any:
 
 def limited(value: Any, limit: Any = 1.0) -> Any:
     """A value within ``-limit`` and ``limit``."""
-    return Largest(Least(value, limit), -limit)
+    return Max(Min(value, limit), -limit)

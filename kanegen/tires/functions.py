@@ -1,6 +1,7 @@
 """Functions that SymPy does not try to simplify: in expressions of this size, each attempt takes seconds.
 
-Classes are SymPy's own ones, so that whatever knows ``Max`` knows `Largest`; with numbers all of them have values.
+They are SymPy's own classes, also by name, so that what knows ``sympy.Max`` knows `Max`. With numbers all of them have
+values.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from typing import Any
 import sympy
 
 
-class Largest(sympy.Max):  # type: ignore[misc]
+class Max(sympy.Max):  # type: ignore[misc]
     """The larger one of two expressions."""
 
     def __new__(cls, a: Any, b: Any, **assumptions: Any) -> Any:
         return _unevaluated(cls, sympy.Max, a, b)
 
 
-class Least(sympy.Min):  # type: ignore[misc]
+class Min(sympy.Min):  # type: ignore[misc]
     """The smaller one of two expressions."""
 
     def __new__(cls, a: Any, b: Any, **assumptions: Any) -> Any:
@@ -30,6 +31,12 @@ class Held(sympy.UnevaluatedExpr):  # type: ignore[misc]
     def could_extract_minus_sign(self) -> bool:
         """No: SymPy would take signs out of odd functions and put them in again without end."""
         return False
+
+    def _parenthesized(self, printer: Any) -> str:
+        """Always in parentheses: SymPy takes the sign of a first term for that of the whole, as in a + (-b + c)."""
+        return f"({printer._print(self.args[0])})"
+
+    _sympystr = _pythoncode = _numpycode = _scipycode = _mpmathcode = _ccode = _parenthesized
 
 
 def held(value: Any) -> Any:
@@ -73,9 +80,9 @@ def sqrt(value: Any) -> Any:
     return sympy.sqrt(held(value))
 
 
-def sign(value: Any) -> Any:
+def signum(value: Any) -> Any:
     """-1, 0 or 1; held, because products with signs could contain derivatives of absolute values."""
-    return held(Sign(value))
+    return held(sign(value))
 
 
 def _unevaluated(cls: type, of: Any, a: Any, b: Any) -> Any:
@@ -87,7 +94,7 @@ def _unevaluated(cls: type, of: Any, a: Any, b: Any) -> Any:
     return made
 
 
-class Magnitude(sympy.Abs):  # type: ignore[misc]
+class Abs(sympy.Abs):  # type: ignore[misc]
     """The absolute value."""
 
     @classmethod
@@ -96,7 +103,7 @@ class Magnitude(sympy.Abs):  # type: ignore[misc]
         return sympy.Abs(arg) if arg.is_number else None
 
 
-class Sign(sympy.sign):  # type: ignore[misc]
+class sign(sympy.sign):  # type: ignore[misc]  # noqa: N801
     """-1, 0 or 1."""
 
     @classmethod

@@ -15,7 +15,7 @@ from kanegen.paths import file_path
 from kanegen.tires import mf52, mf61
 from kanegen.tires.coefficients import Coefficients, complete, version
 from kanegen.tires.contact import Contact, Forces
-from kanegen.tires.functions import Magnitude, sin
+from kanegen.tires.functions import Abs, sin
 from kanegen.tires.tir import TirFile, read_tir
 from kanegen.tires.tire import Tire
 from kanegen.tires.vertical import DAMPING_DEPTH, Vertical
@@ -182,7 +182,7 @@ class MagicFormula(Tire):
             frictions = mf61.frictions(c, load, gamma, dpi)
             stiffnesses = mf61.slip_stiffness(c, load, dpi), mf61.cornering_stiffness(c, load, dpi, sin(gamma))
         # One newton more: without load both are zero.
-        ahead, aside = (mu * (load + 1) / (Magnitude(k) + 20) for mu, k in zip(frictions, stiffnesses, strict=True))
+        ahead, aside = (mu * (load + 1) / (Abs(k) + 20) for mu, k in zip(frictions, stiffnesses, strict=True))
         return ahead, aside
 
     def _require(self, *names: str) -> None:

@@ -12,7 +12,7 @@ from sympy import pi
 
 from kanegen.tires.coefficients import Coefficients
 from kanegen.tires.contact import Contact, Forces, at_most_one, curve, equivalent_slip
-from kanegen.tires.functions import Magnitude, atan, cos, exp, sign, sin, sqrt
+from kanegen.tires.functions import Abs, atan, cos, exp, signum, sin, sqrt
 
 EPSILON: Final = 1e-9
 """Added to denominators that vanish without load, N."""
@@ -68,7 +68,7 @@ def slip_stiffness(c: Coefficients, Fz: Any) -> Any:
 def cornering_stiffness(c: Coefficients, Fz: Any, lean: Any) -> Any:
     """The derivative of the lateral force by the slip, N; negative."""
     nominal = c.FNOMIN * c.LFZO
-    camber = 1 - c.PKY3 * Magnitude(lean * c.LGAY)
+    camber = 1 - c.PKY3 * Abs(lean * c.LGAY)
     return c.PKY1 * nominal * sin(2 * atan(Fz / (c.PKY2 * nominal))) * c.LKY * camber
 
 
@@ -92,7 +92,7 @@ def relaxation_lengths(c: Coefficients, Fz: Any, gamma: Any) -> tuple[Any, Any]:
     dfz = Fz / nominal - 1
     ahead = Fz * (c.PTX1 + c.PTX2 * dfz) * exp(-c.PTX3 * dfz) * c.UNLOADED_RADIUS / c.FNOMIN * c.LSGKP
     arc = 2 * atan(Fz / (c.PTY2 * nominal))
-    camber = 1 - c.PKY3 * Magnitude(sin(gamma) * c.LGAY)
+    camber = 1 - c.PKY3 * Abs(sin(gamma) * c.LGAY)
     return ahead, c.PTY1 * sin(arc) * camber * c.UNLOADED_RADIUS * c.LFZO * c.LSGAL
 
 
@@ -101,7 +101,7 @@ def _longitudinal_force(x: _State) -> Any:
     kappa = x.kappa + (c.PHX1 + c.PHX2 * dfz) * c.LHX
     C = c.PCX1 * c.LCX
     D = Fz * _friction_x(c, dfz, x.gamma)
-    E = at_most_one((c.PEX1 + c.PEX2 * dfz + c.PEX3 * dfz**2) * (1 - c.PEX4 * sign(kappa)) * c.LEX)
+    E = at_most_one((c.PEX1 + c.PEX2 * dfz + c.PEX3 * dfz**2) * (1 - c.PEX4 * signum(kappa)) * c.LEX)
     B = slip_stiffness(c, Fz) / (C * D + EPSILON)
     return D * sin(curve(B, C, E, kappa)) + Fz * (c.PVX1 + c.PVX2 * dfz) * c.LVX * c.LMUX
 
@@ -115,7 +115,7 @@ def _lateral(x: _State) -> _Lateral:
     slip = x.tangent + SH
     mu = _friction_y(c, dfz, x.gamma)
     C = c.PCY1 * c.LCY
-    E = at_most_one((c.PEY1 + c.PEY2 * dfz) * (1 - (c.PEY3 + c.PEY4 * gamma) * sign(slip)) * c.LEY)
+    E = at_most_one((c.PEY1 + c.PEY2 * dfz) * (1 - (c.PEY3 + c.PEY4 * gamma) * signum(slip)) * c.LEY)
     B = K / (C * mu * Fz + EPSILON)
     return _Lateral(mu * Fz * sin(curve(B, C, E, slip)) + SV, K, B, C, mu, SH, SV)
 
@@ -145,7 +145,7 @@ def _lateral_force_by_slip(x: _State, mu: Any) -> Any:
 
 def _aligning_moment(x: _State, lateral: _Lateral, Fx: Any, Fy: Any, SVk: Any) -> Any:
     c, dfz = x.c, x.dfz
-    K = lateral.K + EPSILON * sign(c.PKY1)
+    K = lateral.K + EPSILON * signum(c.PKY1)
     by_slip = slip_stiffness(c, x.Fz) / K * x.kappa
     trail = _trail(x, by_slip)
     slip = equivalent_slip(x.tangent + lateral.SH + lateral.SV / K, by_slip)
@@ -162,7 +162,7 @@ def _trail(x: _State, by_slip: Any) -> Any:
     c, dfz = x.c, x.dfz
     gamma = x.gamma * c.LGAZ
     slip = x.tangent + c.QHZ1 + c.QHZ2 * dfz + (c.QHZ3 + c.QHZ4 * dfz) * gamma
-    B = (c.QBZ1 + c.QBZ2 * dfz + c.QBZ3 * dfz**2) * (1 + c.QBZ4 * gamma + c.QBZ5 * Magnitude(gamma)) * c.LKY / c.LMUY
+    B = (c.QBZ1 + c.QBZ2 * dfz + c.QBZ3 * dfz**2) * (1 + c.QBZ4 * gamma + c.QBZ5 * Abs(gamma)) * c.LKY / c.LMUY
     D = x.Fz * (c.QDZ1 + c.QDZ2 * dfz) * (1 + c.QDZ3 * gamma + c.QDZ4 * gamma**2)
     asymmetry = (c.QEZ4 + c.QEZ5 * gamma) * 2 / pi * atan(B * c.QCZ1 * slip)
     E = at_most_one((c.QEZ1 + c.QEZ2 * dfz + c.QEZ3 * dfz**2) * (1 + asymmetry))

@@ -15,7 +15,7 @@ from sympy import Integer, pi
 
 from kanegen.tires.coefficients import Coefficients
 from kanegen.tires.contact import Contact, Forces, at_most_one, curve, equivalent_slip
-from kanegen.tires.functions import Magnitude, atan, cos, exp, sign, sin, sqrt
+from kanegen.tires.functions import Abs, atan, cos, exp, signum, sin, sqrt
 
 EPSILON: Final = 1e-6
 """Added to denominators that vanish without load, N, and to a speed, m/s (4.E6a)."""
@@ -79,7 +79,7 @@ def cornering_stiffness(c: Coefficients, Fz: Any, dpi: Any, lean: Any) -> Any:
     """The derivative of the lateral force by the slip, N; negative (4.E25)."""
     nominal = c.FNOMIN * c.LFZO
     arc = atan(Fz / nominal / ((c.PKY2 + c.PKY5 * lean**2) * (1 + c.PPY2 * dpi)))
-    return c.PKY1 * nominal * (1 + c.PPY1 * dpi) * (1 - c.PKY3 * Magnitude(lean)) * sin(c.PKY4 * arc) * c.LKY
+    return c.PKY1 * nominal * (1 + c.PPY1 * dpi) * (1 - c.PKY3 * Abs(lean)) * sin(c.PKY4 * arc) * c.LKY
 
 
 def frictions(c: Coefficients, Fz: Any, gamma: Any, dpi: Any) -> tuple[Any, Any]:
@@ -101,7 +101,7 @@ def relaxation_lengths(c: Coefficients, Fz: Any, gamma: Any, pressure: Any) -> t
     dfz, dpi = Fz / (c.FNOMIN * c.LFZO) - 1, increment(c, pressure)
     ahead = c.LONGITUDINAL_STIFFNESS * (1 + c.PCFX1 * dfz + c.PCFX2 * dfz**2) * (1 + c.PCFX3 * dpi)
     aside = c.LATERAL_STIFFNESS * (1 + c.PCFY1 * dfz + c.PCFY2 * dfz**2) * (1 + c.PCFY3 * dpi)
-    return slip_stiffness(c, Fz, dpi) / ahead, Magnitude(cornering_stiffness(c, Fz, dpi, sin(gamma))) / aside
+    return slip_stiffness(c, Fz, dpi) / ahead, Abs(cornering_stiffness(c, Fz, dpi, sin(gamma))) / aside
 
 
 def _state(c: Coefficients, at: Contact) -> _State:
@@ -127,7 +127,7 @@ def _longitudinal_force(x: _State) -> Any:
     kappa = x.kappa + (c.PHX1 + c.PHX2 * dfz) * c.LHX
     C = c.PCX1 * c.LCX
     mu = _friction_x(c, dfz, dpi, x.gamma)
-    E = at_most_one((c.PEX1 + c.PEX2 * dfz + c.PEX3 * dfz**2) * (1 - c.PEX4 * sign(kappa)) * c.LEX)
+    E = at_most_one((c.PEX1 + c.PEX2 * dfz + c.PEX3 * dfz**2) * (1 - c.PEX4 * signum(kappa)) * c.LEX)
     B = slip_stiffness(c, Fz, dpi) / (C * mu * Fz + EPSILON)
     return mu * Fz * sin(curve(B, C, E, kappa)) + Fz * (c.PVX1 + c.PVX2 * dfz) * c.LVX * c.LMUX
 
@@ -137,12 +137,12 @@ def _lateral(x: _State) -> _Lateral:
     K = cornering_stiffness(c, Fz, dpi, lean)
     by_camber = Fz * (c.PVY3 + c.PVY4 * dfz) * lean * c.LKYC * c.LMUY
     thrust = Fz * (c.PKY6 + c.PKY7 * dfz) * (1 + c.PPY5 * dpi) * c.LKYC * lean
-    SH = (c.PHY1 + c.PHY2 * dfz) * c.LHY + (thrust - by_camber) / (K + EPSILON * sign(c.PKY1))
+    SH = (c.PHY1 + c.PHY2 * dfz) * c.LHY + (thrust - by_camber) / (K + EPSILON * signum(c.PKY1))
     SV = Fz * (c.PVY1 + c.PVY2 * dfz) * c.LVY * c.LMUY + by_camber
     slip = x.tangent + SH
     C = c.PCY1 * c.LCY
     mu = _friction_y(c, dfz, dpi, lean)
-    asymmetry = (c.PEY3 + c.PEY4 * lean) * sign(slip)
+    asymmetry = (c.PEY3 + c.PEY4 * lean) * signum(slip)
     E = at_most_one((c.PEY1 + c.PEY2 * dfz) * (1 + c.PEY5 * lean**2 - asymmetry) * c.LEY)
     B = K / (C * mu * Fz + EPSILON)
     return _Lateral(mu * Fz * sin(curve(B, C, E, slip)) + SV, K, B, C, mu, SH, SV)
@@ -173,11 +173,11 @@ def _lateral_force_by_slip(x: _State, mu: Any) -> Any:
 
 def _aligning_moment(x: _State, lateral: _Lateral, Fx: Any, Fy: Any, upright_Fy: Any) -> Any:
     c, dfz, lean = x.c, x.dfz, x.lean
-    K = lateral.K + EPSILON * sign(c.PKY1)
+    K = lateral.K + EPSILON * signum(c.PKY1)
     by_slip = slip_stiffness(c, x.Fz, x.dpi) / K * x.kappa
     slip = equivalent_slip(x.tangent + lateral.SH + lateral.SV / K, by_slip)
     B = c.QBZ9 * c.LKY / c.LMUY + c.QBZ10 * lateral.B * lateral.C
-    by_camber = (c.QDZ8 + c.QDZ9 * dfz) * (1 + c.PPZ2 * x.dpi) + (c.QDZ10 + c.QDZ11 * dfz) * Magnitude(lean)
+    by_camber = (c.QDZ8 + c.QDZ9 * dfz) * (1 + c.PPZ2 * x.dpi) + (c.QDZ10 + c.QDZ11 * dfz) * Abs(lean)
     D = x.Fz * c.UNLOADED_RADIUS * ((c.QDZ6 + c.QDZ7 * dfz) * c.LRES + by_camber * lean * c.LKZC) * c.LMUY
     residual = D * cos(atan(B * slip)) / sqrt(1 + x.tangent**2) * x.direction
     offset = c.SSZ1 + c.SSZ2 * Fy / c.FNOMIN + (c.SSZ3 + c.SSZ4 * dfz) * x.gamma
@@ -188,7 +188,7 @@ def _trail(x: _State, by_slip: Any) -> Any:
     """The pneumatic trail, m; an even function of the slip angle."""
     c, dfz, gamma = x.c, x.dfz, x.gamma
     slip = x.tangent + c.QHZ1 + c.QHZ2 * dfz + (c.QHZ3 + c.QHZ4 * dfz) * x.lean
-    B = (c.QBZ1 + c.QBZ2 * dfz + c.QBZ3 * dfz**2) * (1 + c.QBZ4 * gamma + c.QBZ5 * Magnitude(gamma)) * c.LKY / c.LMUY
+    B = (c.QBZ1 + c.QBZ2 * dfz + c.QBZ3 * dfz**2) * (1 + c.QBZ4 * gamma + c.QBZ5 * Abs(gamma)) * c.LKY / c.LMUY
     D = x.Fz * (c.QDZ1 + c.QDZ2 * dfz) * (1 - c.PPZ1 * x.dpi) * (1 + c.QDZ3 * gamma + c.QDZ4 * gamma**2)
     asymmetry = (c.QEZ4 + c.QEZ5 * x.lean) * 2 / pi * atan(B * c.QCZ1 * slip)
     E = at_most_one((c.QEZ1 + c.QEZ2 * dfz + c.QEZ3 * dfz**2) * (1 + asymmetry))
@@ -203,8 +203,8 @@ def _overturning_moment(x: _State, Fy: Any) -> Any:
     mixed = c.QSX4 * cos(c.QSX5 * atan((c.QSX6 * f) ** 2))
     mixed *= sin(c.QSX7 * gamma + c.QSX8 * atan(c.QSX9 * Fy / c.FNOMIN))
     arm = c.QSX1 * c.LVMX - c.QSX2 * gamma * (1 + c.PPMX1 * x.dpi) + c.QSX3 * Fy / c.FNOMIN
-    arm += mixed + c.QSX10 * atan(c.QSX11 * f) * gamma - c.QSX12 * gamma * Magnitude(gamma)
-    return c.UNLOADED_RADIUS * c.LMX * (x.Fz * arm + Fy * (c.QSX13 + c.QSX14 * Magnitude(gamma)))
+    arm += mixed + c.QSX10 * atan(c.QSX11 * f) * gamma - c.QSX12 * gamma * Abs(gamma)
+    return c.UNLOADED_RADIUS * c.LMX * (x.Fz * arm + Fy * (c.QSX13 + c.QSX14 * Abs(gamma)))
 
 
 def _rolling_moment(x: _State, Fx: Any) -> Any:

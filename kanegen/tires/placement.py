@@ -9,7 +9,7 @@ import sympy
 from sympy.physics.vector import Point, ReferenceFrame, Vector
 
 from kanegen.tires.functions import held, sqrt
-from kanegen.tires.road import Road
+from kanegen.tires.roads import Road
 from kanegen.tires.tire import Tire
 
 Triple: TypeAlias = tuple[Any, Any, Any]

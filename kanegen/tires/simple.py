@@ -9,7 +9,7 @@ from sympy import Integer, Piecewise
 
 from kanegen.errors import ModelError
 from kanegen.tires.contact import Contact, Forces, free, hypotenuse
-from kanegen.tires.functions import Largest, Least, Magnitude, sign
+from kanegen.tires.functions import Abs, Max, Min, signum
 from kanegen.tires.tire import Tire
 from kanegen.tires.vertical import DAMPING_DEPTH, Vertical
 
@@ -115,25 +115,25 @@ class FialaTire(SimpleTire):
     def forces_at(self, contact: Contact) -> Forces:
         at = contact
         lower = self.friction if self.sliding_friction is None else self.sliding_friction
-        total = Least(hypotenuse(at.kappa, at.tangent), 1)
+        total = Min(hypotenuse(at.kappa, at.tangent), 1)
         friction = self.friction - (self.friction - lower) * total
         limit = friction * at.load
         Fx = self._longitudinal(at, friction)
         # 1 - |C tan(alpha)| / (3 mu Fz), and 0 where the whole patch slides; loads cancel in the quotient.
-        reach = Magnitude(at.tangent) * self.cornering_stiffness / (3 * friction * self.nominal_load)
-        rest = Largest(1 - reach, Integer(0))
-        Fy = -limit * (1 - rest**3) * sign(at.tangent)
-        Mz = limit * self.width * (1 - rest) * rest**3 * sign(at.tangent) * at.direction
+        reach = Abs(at.tangent) * self.cornering_stiffness / (3 * friction * self.nominal_load)
+        rest = Max(1 - reach, Integer(0))
+        Fy = -limit * (1 - rest**3) * signum(at.tangent)
+        Mz = limit * self.width * (1 - rest) * rest**3 * signum(at.tangent) * at.direction
         return Forces(Fx, Fy, Integer(0), self._rolling(at), Mz)
 
     def _longitudinal(self, at: Contact, friction: Any) -> Any:
         adhering = at.load / self.nominal_load * self.slip_stiffness * at.kappa
         limit = friction * at.load
         lost = friction * self.nominal_load / (4 * self.slip_stiffness * hypotenuse(at.kappa, 0))
-        sliding = sign(at.kappa) * limit * (1 - lost)
+        sliding = signum(at.kappa) * limit * (1 - lost)
         if not any(map(free, (adhering, limit))):
-            return adhering if 2 * Magnitude(adhering) <= limit else sliding
-        return Piecewise((adhering, 2 * Magnitude(adhering) <= limit), (sliding, True))
+            return adhering if 2 * Abs(adhering) <= limit else sliding
+        return Piecewise((adhering, 2 * Abs(adhering) <= limit), (sliding, True))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -152,7 +152,7 @@ class BrushTire(SimpleTire):
         # The part of the patch that slides grows with theta |s| / (1 + kappa), and is all of it at 1.
         theta = self.cornering_stiffness / (3 * self.friction * self.nominal_load)
         size = hypotenuse(at.kappa, at.tangent)
-        gain = Least(theta / Largest(1 + at.kappa, Integer(10) ** -6), 1 / size)
+        gain = Min(theta / Max(1 + at.kappa, Integer(10) ** -6), 1 / size)
         part = gain * size
         force = self.friction * at.load * gain * (3 - 3 * part + part**2)
         trail = self.half_length * (1 - part) ** 3 / (3 - 3 * part + part**2) * at.direction

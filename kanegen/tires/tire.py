@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from kanegen.tires.contact import Contact, Forces, limited
-from kanegen.tires.functions import Magnitude, sin
+from kanegen.tires.functions import Abs, sin
 
 
 class Tire(ABC):
@@ -61,9 +61,7 @@ class Tire(ABC):
         ``Fz``: load, N, not negative. ``kappa``, ``alpha`` (rad), ``gamma`` (rad): slips and inclination. ``Vx``: speed
         of the contact point, m/s, not 0; by default the reference speed of the tire. ``pressure``: Pa.
         """
-        speed, direction = (
-            (None, sympy.Integer(1)) if Vx is None else (Magnitude(sympy.sympify(Vx)), self.direction(Vx))
-        )
+        speed, direction = (None, sympy.Integer(1)) if Vx is None else (Abs(sympy.sympify(Vx)), self.direction(Vx))
         load, slip, tangent, lean = map(sympy.sympify, (Fz, kappa, sympy.tan(alpha), gamma))
         return self.forces_at(Contact(load, slip, tangent, lean, pressure, speed, direction))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kanegen.tires.functions import Largest, Least, Magnitude, atan
+from kanegen.tires.functions import Abs, Max, Min, atan
 
 DAMPING_DEPTH: Final = 0.01
 """The deflection over which damping grows to its full size, as a part of the radius: forces have no jump at contact."""
@@ -32,10 +32,10 @@ class Vertical:
 
     def load(self, deflection: Any, rate: Any, spin: Any, dpi: Any) -> Any:
         """The force, N."""
-        depth = Largest(deflection, 0)
-        elastic = (self.stiffness[0] * depth + self.stiffness[1] * depth**2) * (1 + self.stiffening * Magnitude(spin))
-        damping = self.damping * rate * Least(depth / self.depth, 1)
-        return Largest(elastic * (1 + self.by_pressure * dpi) + damping, 0)
+        depth = Max(deflection, 0)
+        elastic = (self.stiffness[0] * depth + self.stiffness[1] * depth**2) * (1 + self.stiffening * Abs(spin))
+        damping = self.damping * rate * Min(depth / self.depth, 1)
+        return Max(elastic * (1 + self.by_pressure * dpi) + damping, 0)
 
     def free_radius(self, spin: Any) -> Any:
         """Without load, m."""

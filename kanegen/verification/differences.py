@@ -151,7 +151,7 @@ def state_rates(subject: Subject, worst: Worst) -> str:
     symbols = sorted(atoms(model.states.values()), key=str)
     nodes = [e.system.lower(symbol) for symbol in symbols]
     time = dynamicsymbols._t
-    function = sympy.lambdify([time, symbols], list(model.states.values()), "mpmath", dummify=True)
+    function = sympy.lambdify([time, symbols], list(model.states.values()), "mpmath", dummify=True, cse=True)
     for state, motion in subject.motions:
         values, sdot = subject.read(state, nodes, e.sdot, udot=motion.udot)
         expected = numbers(function(subject.context.number(state.t), values.tolist()))

@@ -13,6 +13,7 @@ from checkout import ROOT
 from messages import raises
 
 import kanegen as kg
+from kanegen.tires.functions import held
 
 CAR = ROOT / "build_examples" / "car_tire.tir"
 SIMPLE: dict[str, Any] = {"radius": 0.33, "stiffness": 2e5, "nominal_load": 4000.0, "cornering_stiffness": 6e4}
@@ -214,3 +215,13 @@ def test_wrong_arguments_are_named() -> None:
         kg.tires.road(N, sm.Symbol("O"))
     with raises(kg.ModelError, "'front'", "kg.tires"):
         kg.tires.wheel("slick", "front", center=O, frame=N, axis=N.y, road=kg.tires.road(N, O))  # type: ignore[arg-type]
+
+
+def test_printed_expressions_keep_their_signs() -> None:
+    a, b, c = sm.symbols("a b c")
+    for expression in (a + held(c - b), a - held(c - b) * held(-a), held(b - a) ** -1 - held(-c)):
+        values = {a: 2.0, b: 5.0, c: 0.3}
+        expected = float(expression.subs(values).doit())
+        assert float(sm.sympify(str(expression)).subs(values)) == pytest.approx(expected)
+        for modules in ("math", "numpy", "mpmath"):
+            assert float(sm.lambdify([a, b, c], expression, modules)(*values.values())) == pytest.approx(expected)

@@ -12,9 +12,9 @@ from sympy.physics.vector import Point, ReferenceFrame, Vector, dynamicsymbols
 
 from kanegen.errors import ModelError, brief
 from kanegen.tires.contact import Contact, Forces, limited
-from kanegen.tires.functions import Largest, Magnitude, asin, atan, cos, held, sqrt
+from kanegen.tires.functions import Abs, Max, asin, atan, cos, held, sqrt
 from kanegen.tires.placement import Placement, place
-from kanegen.tires.road import Road
+from kanegen.tires.roads import Road
 from kanegen.tires.tire import Tire
 
 PULL: Final = 10
@@ -86,7 +86,7 @@ def wheel(
     at = place(tire, center, frame, axis, road, pressure)
     slips = _Steady(tire, at) if relaxation is False else _Relaxing(tire, name, at, pressure, relaxation)
     gamma, direction = held(asin(at.lean)), held(tire.direction(at.speed))
-    contact = Contact(at.load, slips.kappa, slips.tangent, gamma, pressure, held(Magnitude(at.speed)), direction)
+    contact = Contact(at.load, slips.kappa, slips.tangent, gamma, pressure, held(Abs(at.speed)), direction)
     forces = Forces(*map(held, tire.forces_at(contact)))
     force = at.vector(forces.Fx, forces.Fy, at.load)
     moment = at.vector(forces.Mx, forces.My, forces.Mz) + at.offset.cross(force)
@@ -113,7 +113,7 @@ class _Steady:
     """Slips as if the motion were steady."""
 
     def __init__(self, tire: Tire, at: Placement) -> None:
-        speed = Largest(Magnitude(at.speed), tire.low_speed)
+        speed = Max(Abs(at.speed), tire.low_speed)
         self.kappa, self.tangent = held(-at.slip_x / speed), held(at.slip_y / speed)
         self.states: dict[Any, Any] = {}
 
@@ -141,8 +141,8 @@ class _Relaxing:
         self.states, found = {}, []
         velocities = -at.slip_x, at.slip_y
         for slip, length, limit, velocity in zip(slips, lengths, limits, velocities, strict=True):
-            beyond = PULL * slow * Magnitude(velocity) * (slip - limited(slip, limit))
+            beyond = PULL * slow * Abs(velocity) * (slip - limited(slip, limit))
             least = SHORTEST * tire.radius
-            self.states[slip] = (velocity - Magnitude(at.speed) * slip - beyond) / Largest(length / shrunk, least)
-            found.append(held(slip + slow * tire.low_speed_damping * velocity / Largest(length, least)))
+            self.states[slip] = (velocity - Abs(at.speed) * slip - beyond) / Max(length / shrunk, least)
+            found.append(held(slip + slow * tire.low_speed_damping * velocity / Max(length, least)))
         self.kappa, self.tangent = found
