@@ -6,9 +6,6 @@ from kanegen.tires.magic import MagicFormula as MagicFormula
 from kanegen.tires.magic import from_tir as from_tir
 from kanegen.tires.roads import Road as Road
 from kanegen.tires.roads import road as road
-from kanegen.tires.simple import BrushTire as BrushTire
-from kanegen.tires.simple import FialaTire as FialaTire
-from kanegen.tires.simple import LinearTire as LinearTire
 from kanegen.tires.simple import brush as brush
 from kanegen.tires.simple import fiala as fiala
 from kanegen.tires.simple import linear as linear

@@ -46,7 +46,7 @@ class SimpleTire(Tire):
 
     def __repr__(self) -> str:
         values = ", ".join(f"{item.name}={getattr(self, item.name)}" for item in fields(self))
-        return f"kg.tires.{type(self).__name__}({values})"
+        return f"kg.tires.{type(self).__name__.removesuffix('Tire').lower()}({values})"
 
     def load(self, deflection: Any, rate: Any = 0, spin: Any = 0, pressure: Any = None) -> Any:
         return self._vertical().load(deflection, rate, spin, 0)

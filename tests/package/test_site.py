@@ -22,7 +22,7 @@ INTERNAL = {"AXES", "entry", "normalized_shapes"}
 def public_names() -> set[str]:
     """The names that users import, with those of the modules of the interface."""
     names = {name for name in kg._HOMES if name not in kg._MODULES}
-    for module in (kg.geometry, kg.plot, kg.results):
+    for module in (kg.geometry, kg.plot, kg.results, kg.tires):
         members = vars(module).items()  # with submodules that were imported
         public = {name for name, value in members if not (name.startswith("_") or inspect.ismodule(value))}
         names |= {f"{module.__name__.removeprefix('kanegen.')}.{name}" for name in public}

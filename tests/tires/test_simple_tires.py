@@ -88,6 +88,10 @@ def test_without_load_there_is_no_force(tire: Any) -> None:
     assert float(tire.load(-0.01)) == 0.0
 
 
+def test_a_tire_shows_its_constants() -> None:
+    assert repr(kg.tires.brush(**COMMON, friction=0.9)).startswith("kg.tires.brush(radius=0.33, stiffness=200000.0, ")
+
+
 def test_constants_must_be_positive() -> None:
     with raises(kg.ModelError, "radius", "friction", "relaxation"):
         kg.tires.brush(**{**COMMON, "radius": 0.0}, friction=-1.0, relaxation=(0.0, 1.0))

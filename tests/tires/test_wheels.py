@@ -11,8 +11,11 @@ import sympy as sm
 import sympy.physics.mechanics as me
 from checkout import ROOT
 from messages import raises
+from systems import example
 
 import kanegen as kg
+from kanegen.graph import Graph, Lowering, count_operations
+from kanegen.model.expressions import atoms
 from kanegen.tires.functions import held
 
 CAR = ROOT / "build_examples" / "car_tire.tir"
@@ -225,3 +228,17 @@ def test_printed_expressions_keep_their_signs() -> None:
         assert float(sm.sympify(str(expression)).subs(values)) == pytest.approx(expected)
         for modules in ("math", "numpy", "mpmath"):
             assert float(sm.lambdify([a, b, c], expression, modules)(*values.values())) == pytest.approx(expected)
+
+
+def test_four_wheels_cost_at_most_four_times_one() -> None:
+    model = example("two_track_vehicle").model()
+    costs = []
+    for names in (["fl"], ["fl", "fr", "rl", "rr"]):
+        graph = Graph()
+        symbols = sorted(atoms(model.states.values()), key=str)
+        lowering = Lowering(graph, {symbol: graph.input("q", k) for k, symbol in enumerate(symbols)})
+        wheels = [f"{name}_{key}" for name in names for key in ("Fx", "Fy", "Fz", "Mx", "My", "Mz")]
+        costs.append(count_operations([lowering.lower(model.outputs[name].expressions[0]) for name in wheels]))
+    one, four = costs
+    assert one < 500
+    assert four < 4 * one
