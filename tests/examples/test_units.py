@@ -16,7 +16,10 @@ from kanegen.units import Units, coherent, exponents
 HIDDEN = "rheonomic_particle"
 """An example whose equations contain numbers with units, ``3 sin(2 t)/10``."""
 
-NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if not path.stem.startswith("_") and path.stem != HIDDEN)
+TIRES = "two_track_vehicle"
+"""An example with tires, whose coefficients from a file are such numbers, too."""
+
+NAMES = sorted({path.stem for path in EXAMPLES.glob("[!_]*.py")} - {HIDDEN, TIRES})
 FREE = {"dc_motor_arm": ("R",), "simplest_walker": ("g", "l")}
 """Parameters of these names that are something else, or only have ratios in the equations."""
 
