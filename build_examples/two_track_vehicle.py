@@ -16,7 +16,8 @@ a Coulomb friction that is rounded below 0.5 rad/s. Where the slip of a wheel ex
 in proportion to ``gain``.
 
 ``kg.tires.from_tir`` reads the coefficients from car_tire.tir. The tire was measured on the left; those on the right
-are mirrored. The road is a table of x and y, a bump on the left and none on the right, or a plane.
+are mirrored. The road is a table of x and y, with a bump on the left that one case crosses; beyond it the road is
+a plane.
 
 For small angles the steady yaw rate is that of the linear bicycle model (Pacejka 2012, chapter 1.3) with the slopes
 of lateral force and aligning moment of the tire over slip angle and inclination, at the roll angle of the solution.
@@ -27,6 +28,7 @@ must use the friction of the tires and stop the car earlier than without.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,10 @@ STEER, BRAKE = 0.002, 2500.0
 """Angle, rad, of the turn, and torque on each wheel, N m."""
 
 
+BEYOND = 20.0
+"""Where cases on the plane start, beyond the bump, m."""
+
+
 def bump() -> kg.Table:
     """A bump of 6 cm for the left wheels, between x = 10 m and 12 m."""
     x, y = np.linspace(5.0, 17.0, 49), np.linspace(-3.0, 3.0, 25)
@@ -65,14 +71,14 @@ def bump() -> kg.Table:
     return kg.Table(x, y, np.outer(along, left), kind="natural", name="bump", extrapolate="constant")
 
 
-def model(on_bump: bool = False) -> kg.Model:
+def model() -> kg.Model:
     """The car; outputs are those of the wheels, such as ``fl_Fz``, ``fl_kappa`` and ``fl_alpha``."""
     p = {name: sm.Symbol(name) for name in DEFAULTS}
     delta, drive, brake = me.dynamicsymbols("delta drive brake")
     N, O = me.ReferenceFrame("N"), me.Point("O")
     O.set_vel(N, 0)
     parts, car, C = _body(p, N, O)
-    tire, road = kg.tires.from_tir(FILE), kg.tires.road(N, O, bump() if on_bump else None)
+    tire, road = kg.tires.from_tir(FILE), kg.tires.road(N, O, bump())
     for name, (front, left) in CORNERS.items():
         steered = car.orientnew(f"steered_{name}", "Axis", (delta, car.z)) if front > 0 else car
         hub, frame = _corner(parts, p, name, (N, car, steered), C, (front, left))
@@ -151,16 +157,22 @@ def _corner(
     return hub, frame
 
 
+@cache
+def built() -> kg.Solver:
+    return kg.build(model())
+
+
 def simulate(case: str = "turn") -> tuple[kg.Solver, kg.Solution]:
     """A case: ``"turn"``, ``"bump"``, ``"brake"``, or ``"brake without control"``."""
-    solver = kg.build(model(on_bump=case == "bump"))
+    solver = built()
     if case.startswith("brake"):
         solver = solver.with_parameters(kv=0.0, slip=solver.parameters["slip"] if case == "brake" else 10.0)
     times, inputs = {
         "turn": (6.0, {"delta": ([0.0, 0.5, 0.7, 6.0], [0.0, 0.0, STEER, STEER])}),
         "bump": (4.0, {}),
     }.get(case, (4.0, {"brake": ([0.0, 0.5, 0.6, 4.0], [0.0, 0.0, BRAKE, BRAKE])}))
-    return solver, solver.integrate(times, r=inputs, rtol=1e-8, atol=1e-10)
+    start = {"x": 0.0 if case == "bump" else BEYOND}
+    return solver, solver.integrate(times, start, r=inputs, rtol=1e-8, atol=1e-10)
 
 
 def yaw_rate(solver: kg.Solver, solution: kg.Solution) -> float:
@@ -215,7 +227,8 @@ def _braking(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, fl
     slips = np.array([solution.s[fast, 2 * k] for k in range(4)])
     yield "largest slip", slips.min(), 0.25
     longer = simulate("brake without control")[1]
-    yield "braking distance relative to that without control", solution.q[-1, 0] / longer.q[-1, 0], 0.9
+    distance, other = (run.q[-1, 0] - run.q[0, 0] for run in (solution, longer))
+    yield "braking distance relative to that without control", distance / other, 0.9
 
 
 def plot(figure: Any, runs: Mapping[str, tuple[kg.Solver, kg.Solution]]) -> None:
