@@ -183,9 +183,9 @@ def is_stalled(errors: Sequence[float], options: RunOptions) -> bool:
     """Whether further runs would not make the derivatives more accurate.
 
     ``errors``: of the runs so far. Where a load or its slope is not smooth, errors of derivatives hardly fall with the
-    steps. Raises `SolveError` if the last error is large.
+    steps; runs with the same error took the same steps. Raises `SolveError` if the last error is large.
     """
-    slow = [new > _HELPED * old for old, new in pairwise(errors)][-2:]
+    slow = [new > _HELPED * old for old, new in pairwise(errors) if new != old][-2:]
     stalled = len(errors) > ATTEMPTS or slow == [True, True] or np.min(options["rtol"]) < _FINEST
     if stalled and not errors[-1] <= _TOLERATED:
         raise SolveError(
@@ -209,10 +209,12 @@ def with_shorter_steps(options: RunOptions, longest: float, errors: Sequence[flo
 
     ``errors``: the relative errors of the derivatives of the runs so far, the last of which is of these options;
     ``allowed``: that which is wanted. Where a smaller largest step has not helped, the steps that matter are
-    shorter already, and smaller tolerances shorten them.
+    shorter already, and smaller tolerances shorten them; unless the motion rests, and tolerances have no effect.
     """
     error, order = errors[-1], METHODS[options["method"]].coefficients.order
     ratio = _AIM * allowed / error if np.isfinite(error) else _LEAST**order
+    if len(errors) > 1 and error == errors[-2]:
+        return cast(RunOptions, {**options, "max_step": longest * _LEAST})
     if len(errors) < 2 or not error > _HELPED * errors[-2]:
         change: dict[str, Any] = {"max_step": longest * max(_LEAST, _SAFETY * ratio ** (1.0 / order))}
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jump_models
 import numpy as np
 import pytest
 import sympy
@@ -197,3 +198,27 @@ def test_objectives_say_what_they_expect() -> None:
         solver.value_and_gradient(x**2, *run, with_respect_to="k")  # type: ignore[arg-type]
     with raises(kg.SolveError, "with_respect_to", "'q'"):
         solver.value_and_gradient(kg.Objective(terminal=x), *run, with_respect_to="q")
+
+
+def test_a_contact_at_rest_has_steps_that_are_short_enough_for_its_gradient() -> None:
+    """The steps are exact for the motion, but the decay of the gap is unstable in steps of a second.
+
+    A force that grows with k t lifts a body until the floor bears 3 N of its weight; then it ends.
+    """
+    c = me.dynamicsymbols("c")
+    lifted = jump_models.particle(
+        "lifted",
+        "xz",
+        (c, k * c),
+        uses=(),
+        contacts=[kg.Unilateral(jump_models.z, kg.Restitution(0), name="floor")],
+        states={c: 1},
+        events=[kg.Event("light", kg.Multiplier("floor") - 3, direction=-1, reset={c: 0})],
+        parameters={k: 2.0},
+    )
+    run = ((0.0, 5.0), [0.0, 0.0], [0.0, 0.0])
+    solver = kg.build(lifted)
+    found = solver.integrate(*run, s0=[0.0], sensitivities=("k",)).sensitivities["x", "k"][-1]
+    objective = kg.Objective(terminal=jump_models.x)
+    _, gradient = solver.value_and_gradient(objective, *run, s0=[0.0], with_respect_to=("k",))
+    assert gradient["k"] == pytest.approx(found, rel=1e-10)
