@@ -19,6 +19,8 @@
 #define KG_INSIDE KG_C(0.1)
 #define KG_REDUCED KG_C(0.995)
 #define KG_STALLED KG_C(1e-8)
+/* The part of a cost far from the solution that counts at it. */
+#define KG_FAR KG_C(1e-8)
 
 typedef struct {
   kg_real mu;       /* mean product of the iterate */
@@ -251,8 +253,9 @@ static inline void kg_enter(kg_program *Q, kg_real mu) {
       S->multiplier[i] = mu / S->distance[i];
       S->excess[i] = KG_C(0.0);
       S->rest[i] = KG_C(0.0);
-      S->change[2][i] = KG_C(0.0);
-      S->change[3][i] = KG_C(0.0);
+      for (int j = 0; j < 4; ++j) {
+        S->change[j][i] = KG_C(0.0); /* those of a program before may not be finite */
+      }
       if (kg_is_soft(side)) {
         S->multiplier[i] = KG_MIN(S->multiplier[i], KG_C(0.5) * side->penalty);
         S->rest[i] = side->penalty - S->multiplier[i];
@@ -300,13 +303,27 @@ static inline kg_real kg_typical_force(const kg_program *Q, int count) {
   return sum / (kg_real)count;
 }
 
+/* What moving back by w would cost at w, for each product: what the program costs far from w does not count, as where
+ * the plan before was far from the measured state. */
+static inline kg_real kg_present_product(const kg_program *Q, int count) {
+  kg_real sum = KG_C(0.0);
+  for (int k = 0; k <= KG_INTERVALS; ++k) {
+    const kg_horizon_stage *S = Q->stage + k;
+    for (int i = 0; i < KG_W; ++i) {
+      const kg_real rounding = KG_FAR * (KG_ABS(S->slope[i] - S->g[i]) + KG_ABS(S->g[i]));
+      sum += KG_ABS(S->w[i]) * (KG_ABS(S->slope[i]) + rounding);
+    }
+  }
+  return KG_MAX(sum / (kg_real)count, KG_TINY / KG_EPSILON);
+}
+
 /* Whether products and residuals are small. The solution without sides, from which the scale is at first, can cost much
  * more than w, and w costs little where it is a small correction. */
 static inline int kg_is_small(const kg_program *Q, kg_progress *now, kg_real tolerance) {
   if (now->mu > tolerance * now->scale || now->infeasible > tolerance) {
     return 0;
   }
-  now->scale = KG_MIN(now->scale, kg_typical_product(Q, now->count) + kg_typical_force(Q, now->count));
+  now->scale = KG_MIN(now->scale, kg_present_product(Q, now->count) + kg_typical_force(Q, now->count));
   return now->mu <= tolerance * now->scale;
 }
 

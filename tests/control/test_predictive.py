@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import cache
 from typing import Any
 
@@ -331,6 +332,27 @@ def test_states_that_are_not_finite_leave_the_plan_in_force() -> None:
     assert_allclose(controller(0.025, [np.nan, 2.0], [0.0, 0.0]), planned[1:2])
     assert "not finite" in controller.status
     assert_allclose(controller(0.05, [0.0, np.inf], [0.0, 0.0]), planned[2:3])
+
+
+@pytest.mark.parametrize("outlier", [1e3, 1e5, 1e150])
+def test_a_sample_after_an_outlier_is_that_of_a_fresh_controller(outlier: float) -> None:
+    """The program of a linear model does not depend on the plan before it, which is 1e5 from the solution or infinite.
+
+    Its tolerance follows what it costs there, so that 1e-6 of the largest force is left of twelve digits.
+    """
+    problem = kg.OptimalControl(block(), kg.Integral(10 * x**2 + v**2 + F**2), 1.0, bounds={F: (-1, 1)})
+    fresh, disturbed = (problem.controller(1.0, 0.1) for _ in range(2))
+    for time, state in ((0.0, 1.0), (0.1, outlier)):
+        disturbed(time, [state], [0.0])
+    wanted = fresh(0.2, [0.98], [-0.2])
+    assert_allclose(disturbed(0.2, [0.98], [-0.2]), wanted, atol=1e-6)
+    assert disturbed.solved
+    assert_allclose(disturbed.prediction.inputs, fresh.prediction.inputs, atol=1e-6)
+
+
+def test_controllers_are_not_copied() -> None:
+    with raises(kg.SolveError, "not copied or pickled", "problem.controller"):
+        pickle.dumps(cart_pole())
 
 
 def test_a_plan_moves_by_the_time_between_samples() -> None:

@@ -136,12 +136,12 @@ class PredictiveController:
 
         Returns
         -------
-        All inputs, (n_r,).
+        All inputs, (n_r,). ``status`` says if the last iteration was not solved to its tolerance.
 
         Raises
         ------
         SolveError
-            If it does not converge, or a sample fails.
+            If it does not converge, or the prediction has values that are not finite.
         """
         self._place(t, q, u, s)
         tolerance, n = positive(tolerance, "tolerance"), positive_integer(max_iterations, "max_iterations")
@@ -281,6 +281,11 @@ class PredictiveController:
         }
         function.argtypes = (ctypes.c_void_p, *sampled.get(name, ()))
         return function
+
+    def __reduce__(self) -> Any:
+        raise SolveError(
+            "a predictive controller is not copied or pickled: make another one by problem.controller(...)"
+        )
 
     def __repr__(self) -> str:
         names = ", ".join(self.inputs)
