@@ -93,8 +93,8 @@ def simulate() -> tuple[kg.Solver, kg.Solution]:
 
 def checks(solver: kg.Solver, solution: kg.Solution) -> Iterator[tuple[str, float, float]]:
     before, after = (np.flatnonzero(solution.t <= time)[-1] for time in (PUSH[0], MOVE[0]))
-    yield "the pole stands before the push (rad)", solution["theta"][before] - np.pi, 2e-2
-    yield "the pole stands again before the goal moves (rad)", solution["theta"][after] - np.pi, 2e-2
+    yield "the pole stands before the push (rad)", float(solution["theta"][before]) - np.pi, 2e-2
+    yield "the pole stands again before the goal moves (rad)", float(solution["theta"][after]) - np.pi, 2e-2
     yield "the cart is at its new place at the end (m)", solution["x"][-1] - MOVE[1], 2e-2
     pushed = (solution.t >= PUSH[0]) & (solution.t < PUSH[1])
     yield "largest force over its limit, without the push (N)", np.abs(solution["F"][~pushed]).max() - F_MAX, 1e-9

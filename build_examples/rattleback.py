@@ -86,7 +86,8 @@ def contact_arm(vertical: np.ndarray) -> np.ndarray:
     """From the mass center to the lowest point, from the vertical (3,), both in the axes of the body."""
     p = DEFAULTS
     squares = np.array([p["a"], p["b"], p["c"]]) ** 2
-    return np.array([0.0, 0.0, p["h"]]) - squares * vertical / np.sqrt(vertical @ (squares * vertical))
+    arm: np.ndarray = np.array([0.0, 0.0, p["h"]]) - squares * vertical / np.sqrt(vertical @ (squares * vertical))
+    return arm
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -82,8 +82,8 @@ def model() -> kg.Model:
     for name, (front, left) in CORNERS.items():
         steered = car.orientnew(f"steered_{name}", "Axis", (delta, car.z)) if front > 0 else car
         hub, frame = _corner(parts, p, name, (N, car, steered), C, (front, left))
-        side = "left" if left > 0 else "right"
-        wheel = kg.tires.wheel(tire.mounted(side), name, center=hub, frame=frame, axis=steered.y, road=road)
+        mounted = tire.mounted("left") if left > 0 else tire.mounted("right")
+        wheel = kg.tires.wheel(mounted, name, center=hub, frame=frame, axis=steered.y, road=road)
         slip, rate = next(iter(wheel.states)), parts["speeds"][-1]
         release = sm.Max(0, 1 - p["gain"] * sm.Max(0, -slip - p["slip"]))
         torque = (0 if front > 0 else drive) - brake * release * sm.tanh(rate / 0.5)

@@ -14,9 +14,22 @@ from kanegen.tires.functions import Max, Min, atan, held, sqrt, tan
 class Contact:
     """A state of the contact patch, in the axes of the tire. All values are numbers or SymPy expressions.
 
-    load: Fz, N, not negative. kappa: longitudinal slip, -Vsx / |Vx|. tangent: lateral slip, Vsy / |Vx|, the tangent of
-    the slip angle. gamma: inclination, rad. pressure: Pa; None: that of the tire. speed: |Vx|, m/s; None: the reference
-    speed. direction: 1 forward, -1 backward, and between them near rest.
+    Attributes
+    ----------
+    load
+        Fz, N, not negative.
+    kappa
+        Longitudinal slip, ``-Vsx / abs(Vx)``.
+    tangent
+        Lateral slip, ``Vsy / abs(Vx)``, the tangent of the slip angle.
+    gamma
+        Inclination, rad.
+    pressure
+        Pa; None: that of the tire.
+    speed
+        ``abs(Vx)``, m/s; None: the reference speed.
+    direction
+        1 forward, -1 backward, and between them near rest.
     """
 
     load: Any
