@@ -103,14 +103,25 @@ def defaults(of_version: str) -> dict[str, float]:
 
 
 def complete(file: TirFile) -> tuple[dict[str, float], dict[str, float]]:
-    """All coefficients of a file, and those of them that it does not have."""
+    """All coefficients of a file, and those of them that it does not have.
+
+    Raises `ModelError` for coefficients that are missing or no numbers.
+    """
+    known = (*REQUIRED, *defaults(version(file)))
+    if wrong := [name for name in known if name in file.texts]:
+        raise ModelError(
+            [
+                f"{file.source}, line {file.lines[name]}: {name} is {file.texts[name]!r}; expected a finite number"
+                for name in wrong
+            ]
+        )
     missing = [name for name in REQUIRED if name not in file.numbers]
     if missing:
         raise ModelError(f"{file.source} lacks the coefficients {', '.join(missing)}, which have no default")
     assumed = {k: v for k, v in defaults(version(file)).items() if k not in file.numbers}
-    wrong = [k for k in ("UNLOADED_RADIUS", "FNOMIN", "VERTICAL_STIFFNESS", "LONGVL") if file.numbers[k] <= 0]
-    if wrong:
-        values = ", ".join(f"{name} = {file.numbers[name]:g}" for name in wrong)
+    small = [k for k in ("UNLOADED_RADIUS", "FNOMIN", "VERTICAL_STIFFNESS", "LONGVL") if file.numbers[k] <= 0]
+    if small:
+        values = ", ".join(f"{name} = {file.numbers[name]:g}" for name in small)
         raise ModelError(f"{file.source} has {values}: expected positive numbers")
     return {**file.numbers, **assumed}, assumed
 

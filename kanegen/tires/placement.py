@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import sympy
 from sympy.physics.vector import Point, ReferenceFrame, Vector
 
+from kanegen.errors import ModelError
 from kanegen.tires.functions import held, sqrt
 from kanegen.tires.roads import Road
 from kanegen.tires.tire import Tire
 
 Triple: TypeAlias = tuple[Any, Any, Any]
 """Components in the frame of the road."""
+
+
+_UNIT: Final = 1e-9
+"""Largest error of the length of a unit vector."""
 
 
 class Axes(NamedTuple):
@@ -55,7 +60,10 @@ class Placement:
 
 
 def place(tire: Tire, center: Point, frame: ReferenceFrame, axis: Vector, road: Road, pressure: Any) -> Placement:
-    """The contact of a wheel; arguments as those of `wheel`."""
+    """The contact of a wheel; arguments as those of `wheel`. Raises `ModelError` for an axis that is no unit vector."""
+    size = sympy.Add(*(x**2 for part, _ in axis.args for x in part)) if len(axis.args) == 1 else sympy.S.One
+    if size.is_number and abs(float(size) - 1.0) > _UNIT:
+        raise ModelError(f"the axis of the wheel is {axis}, of length {float(size) ** 0.5:g}: expected a unit vector")
     N = road.frame
     position = components(center.pos_from(road.origin), N)
     height, *slopes = map(held, road.surface(position[0], position[1]))

@@ -55,7 +55,7 @@ class SimpleTire(Tire):
         return self.radius
 
     def effective_radius(self, load: Any, spin: Any = 0, pressure: Any = None) -> Any:
-        return self.radius - load / (3 * self.stiffness)
+        return self.radius - load / self.stiffness
 
     def relaxation_lengths(self, load: Any, gamma: Any = 0, pressure: Any = None) -> tuple[Any, Any]:
         return self.relaxation
@@ -70,9 +70,7 @@ class SimpleTire(Tire):
     def _vertical(self) -> Vertical:
         depth = DAMPING_DEPTH * self.radius
         nominal = (self.nominal_load, self.stiffness)
-        return Vertical(
-            self.radius, (1, 0), (self.stiffness, 0), 0, self.damping, 0, nominal, (0, 0, Integer(1) / 3), depth
-        )
+        return Vertical(self.radius, (1, 0), (self.stiffness, 0), 0, self.damping, 0, nominal, (0, 0, 1), depth)
 
     def _rolling(self, at: Contact) -> Any:
         return -self.rolling_resistance * at.load * self.radius * at.direction

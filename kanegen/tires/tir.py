@@ -73,11 +73,12 @@ _ALIASES: Final = {
 
 @dataclass(frozen=True)
 class TirFile:
-    """The contents of a file: numbers in SI units, and texts, by name."""
+    """The contents of a file: numbers in SI units, and texts, by name, with the lines of both."""
 
     source: str
     numbers: Mapping[str, float]
     texts: Mapping[str, str]
+    lines: Mapping[str, int]
 
 
 def read_tir(path: Path) -> TirFile:
@@ -90,7 +91,7 @@ def read_tir(path: Path) -> TirFile:
     except OSError as error:
         raise FileError(f"cannot read the tire property file {path}: {error.strerror or error}") from None
     try:
-        text = content.decode()
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("latin-1")
     reader = _Reader(path.name)
@@ -129,12 +130,17 @@ class _Reader:
         key = _ALIASES.get(key.upper(), key.upper())
         if not equals or not value or not re.fullmatch(r"\w+", key):
             self._problems.append(f"{self._source}, line {number}: found {text!r}; expected NAME = VALUE")
-        elif (self._section, key) in self._lines:
-            first = self._lines[self._section, key]
+        elif (place := (self._kind, key)) in self._lines:
+            first = self._lines[place]
             self._problems.append(f"{self._source}, line {number}: {key} is given again; line {first} gives it, too")
         else:
-            self._lines[self._section, key] = number
+            self._lines[place] = number
             self._keep(number, key, value)
+
+    @property
+    def _kind(self) -> str:
+        """The section, where names have a meaning of their own in it: those of units."""
+        return self._section if self._section == "UNITS" else ""
 
     def _keep(self, number: int, key: str, value: str) -> None:
         quoted = re.fullmatch(r"(['\"])(.*)\1", value)
@@ -157,7 +163,9 @@ class _Reader:
             self._problems.append(f"{self._source}: there is no NAME = VALUE; expected a tire property file")
         if self._problems:
             raise ModelError(self._problems)
-        return TirFile(self._source, {k: v * _scale(k, scales) for k, v in self._numbers.items()}, self._texts)
+        numbers = {k: v * _scale(k, scales) for k, v in self._numbers.items()}
+        lines = {key: line for (kind, key), line in self._lines.items() if not kind}
+        return TirFile(self._source, numbers, self._texts, lines)
 
     def _scales(self) -> dict[str, float]:
         scales = {}
@@ -184,6 +192,8 @@ def _without_comment(line: str) -> str:
 
 def _number(text: str) -> float | None:
     """A finite number, with exponents of Fortran, too."""
+    if "_" in text:
+        return None
     try:
         value = float(re.sub(r"(?<=[\d.])[dD](?=[+-]?\d)", "e", text))
     except ValueError:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy.physics.mechanics as me
 from messages import raises
 
 import kanegen as kg
@@ -95,3 +96,33 @@ def test_a_tire_shows_its_constants() -> None:
 def test_constants_must_be_positive() -> None:
     with raises(kg.ModelError, "radius", "friction", "relaxation"):
         kg.tires.brush(**{**COMMON, "radius": 0.0}, friction=-1.0, relaxation=(0.0, 1.0))
+
+
+def test_driven_wheels_give_no_more_power_than_they_get() -> None:
+    """A brush tire without rolling resistance pulls a drag of 30 N s/m: torque times spin, less what slip takes."""
+    x, z, angle, vx, vz, w, torque = me.dynamicsymbols("x z angle vx vz w torque")
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    O.set_vel(N, 0)
+    C = O.locatenew("C", x * N.x + z * N.z)
+    C.set_vel(N, vx * N.x + vz * N.z)
+    rotor = N.orientnew("rotor", "Axis", (angle, N.y))
+    rotor.set_ang_vel(N, w * N.y)
+    given = {"radius": 0.33, "stiffness": 2e5, "damping": 500.0, "nominal_load": 4000.0, "cornering_stiffness": 6e4}
+    tire = kg.tires.brush(**given, friction=1.0, half_length=0.06)
+    wheel = kg.tires.wheel(tire, "wheel", center=C, frame=rotor, axis=N.y, road=kg.tires.road(N, O))
+    model = kg.Model(
+        name="driven brush",
+        frame=N,
+        coordinates=[x, z, angle],
+        speeds=[vx, vz, w],
+        kinematics=[x.diff() - vx, z.diff() - vz, angle.diff() - w],
+        bodies=[me.RigidBody("rotor", C, rotor, 400, (me.inertia(rotor, 1, 1.2, 1), C))],
+        loads=[*wheel.loads, (rotor, torque * N.y), (C, -30 * vx * N.x)],
+        gravity=-9.81 * N.z,
+        inputs=(kg.Input(torque, default=100.0),),
+        states=wheel.states,
+        initial={"t": 0.0, **wheel.initial},
+    )
+    solution = kg.build(model).integrate((0.0, 100.0), [0.0, 0.31, 0.0], [10.0, 0.0, 32.0], rtol=1e-8)
+    speed, _, spin = solution.u[-1]
+    assert 0.98 < 30.0 * speed**2 / (100.0 * spin) < 1.0

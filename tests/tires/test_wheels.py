@@ -119,7 +119,7 @@ def test_contact_is_that_of_vectors() -> None:
         assert found["w_Fz"] == pytest.approx(load, rel=1e-6, abs=1e-3)
         touching += load > 0
         speed, spin = u[:3] @ v["contact"][0], v["turning"] @ v["axis"]
-        slip = speed - spin * (0.33 - load / 6e5), v["there"] @ v["contact"][1]
+        slip = speed - spin * (0.33 - load / 2e5), v["there"] @ v["contact"][1]
         # Relaxation lengths are 1 m, and the tire has no friction that would shrink them.
         expected = -slip[0] - abs(speed) * s[0], slip[1] - abs(speed) * s[1]
         assert solver.rhs(0.0, q, u, s=s)[2] == pytest.approx(expected, rel=1e-6, abs=1e-6)
@@ -220,6 +220,13 @@ def test_wrong_arguments_are_named() -> None:
         kg.tires.wheel("slick", "front", center=O, frame=N, axis=N.y, road=kg.tires.road(N, O))  # type: ignore[arg-type]
 
 
+def test_the_axis_is_a_unit_vector() -> None:
+    N, O = me.ReferenceFrame("N"), me.Point("O")
+    tire, road = kg.tires.from_tir(ROOT / "build_examples" / "car_tire.tir"), kg.tires.road(N, O)
+    with raises(kg.ModelError, "axis of the wheel", "length 2", "unit vector"):
+        kg.tires.wheel(tire, "wheel", center=O, frame=N, axis=2 * N.y, road=road)
+
+
 def test_printed_expressions_keep_their_signs() -> None:
     a, b, c = sm.symbols("a b c")
     for expression in (a + held(c - b), a - held(c - b) * held(-a), held(b - a) ** -1 - held(-c)):
@@ -240,5 +247,5 @@ def test_four_wheels_cost_at_most_four_times_one() -> None:
         wheels = [f"{name}_{key}" for name in names for key in ("Fx", "Fy", "Fz", "Mx", "My", "Mz")]
         costs.append(count_operations([lowering.lower(model.outputs[name].expressions[0]) for name in wheels]))
     one, four = costs
-    assert one < 500
+    assert one < 600  # with the table of the road
     assert four < 4 * one
