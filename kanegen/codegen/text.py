@@ -9,7 +9,7 @@ import math
 import re
 import textwrap
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 from kanegen.errors import BuildError
 from kanegen.precision import DOUBLE, Precision
@@ -19,6 +19,12 @@ from kanegen.precision import DOUBLE, Precision
 _COMMENT = re.compile(r"[^ -~]|(?<=[*/])[*/]|\?(?=\?)")
 _STRING = re.compile(r"[^ !#-&(-<>@-\[\]-~=]")
 _NOT_IN_IDENTIFIER = re.compile(r"[^A-Za-z0-9]+")
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+def is_identifier(name: Any) -> bool:
+    """Whether files and C symbols can begin with a name."""
+    return isinstance(name, str) and _IDENTIFIER.fullmatch(name) is not None
 
 
 def comment(text: str) -> str:

@@ -22,14 +22,11 @@ from kanegen.errors import ModelError
 from kanegen.graph import Node, gradient
 from kanegen.graph.decisions import RELATIVE_ZERO
 from kanegen.graph.ranks import rank
-from kanegen.model.contacts import Contact, Event
+from kanegen.model.contacts import NEAR, Contact, Event
 from kanegen.model.expressions import symbol_name
 
 GAP: Final = sympy.Dummy("gap", real=True)
 RATE: Final = sympy.Dummy("rate", real=True)
-
-_NEAR: Final = Fraction(1, 2)
-"""States that only events change have the value of an event's ``when`` at a smaller distance."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +212,6 @@ def _where_it_acts(system: System, event: Event, guard: Node) -> Node:
     graph = guard.graph
     for symbol, value in event.when.items():
         state = system.lower(symbol)
-        near = graph.apply("lt", graph.apply("abs", state - graph.const(Fraction(value))), graph.const(_NEAR))
+        near = graph.apply("lt", graph.apply("abs", state - graph.const(Fraction(value))), graph.const(Fraction(NEAR)))
         guard = graph.select(near, guard, graph.const(-event.direction))
     return guard

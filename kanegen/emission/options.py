@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kanegen.codegen.methods.table import ADAPTIVE
-from kanegen.codegen.text import LONGEST_STEM, stem
+from kanegen.codegen.text import LONGEST_STEM, is_identifier, stem
 from kanegen.emission.methods import AUTO, NONE, STEP_METHODS
 from kanegen.emission.names import identifier
 from kanegen.emission.programs import DEFAULT, checked_programs
@@ -25,7 +25,6 @@ ITERATIONS: Final = 50
 
 MOST_ITERATIONS: Final = 1000
 
-_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 _TRIPLE = re.compile(r"[a-z0-9_]+-[a-z0-9_.]+(-[a-z0-9_.]+)?")
 
@@ -114,7 +113,7 @@ def _checked_name(model_name: str, name: Any) -> str:
     near = _near(name if isinstance(name, str) else model_name)
     if name == near:
         return near
-    if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name) or keyword.iskeyword(name):
+    if not is_identifier(name) or keyword.iskeyword(name):
         problem = "files and C symbols need an identifier"
     elif len(name) > LONGEST_STEM:
         problem = f"it may have {LONGEST_STEM} characters"
@@ -127,7 +126,7 @@ def _checked_name(model_name: str, name: Any) -> str:
 
 def _near(name: str) -> str:
     """The name itself, if files and C symbols can have it, or one that resembles it."""
-    near = name if _IDENTIFIER.fullmatch(name) and len(name) <= LONGEST_STEM else stem(identifier(name))
+    near = name if is_identifier(name) and len(name) <= LONGEST_STEM else stem(identifier(name))
     if near.lower().startswith("kg_") or _STANDARD_HEADER.fullmatch(near) or keyword.iskeyword(near):
         return f"{near.lower().removeprefix('kg_') or 'plain'}_model"
     return near

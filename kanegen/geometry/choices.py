@@ -1,4 +1,5 @@
-"""Functions that choose: SymPy's own simplify their arguments, which takes minutes for closest points."""
+"""Functions that choose, and whose derivatives SymPy takes: of its own ``Max``, they are Heaviside functions of
+differences whose sign it tries to decide, which takes minutes for closest points."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import sympy
 
@@ -14,6 +14,9 @@ from kanegen.model import normalize
 from kanegen.model.expressions import symbol_name
 from kanegen.model.laws import LAWS, ContactLaw, Coulomb, Law, Restitution, Value, decay
 from kanegen.model.records import FrozenMapping, Loads, read_fields
+
+NEAR: Final = 0.5
+"""States that only events change have the value of an event's ``when`` at a smaller distance from it."""
 
 _MULTIPLIER = sympy.Function("lambda", real=True)
 

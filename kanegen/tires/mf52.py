@@ -11,6 +11,7 @@ from typing import Any, Final
 from sympy import pi
 
 from kanegen.tires.coefficients import Coefficients
+from kanegen.tires.combined import Lateral, State, lateral_force_by_slip, weight_x, weight_y
 from kanegen.tires.contact import Contact, Forces, at_most_one, curve, equivalent_slip
 from kanegen.tires.functions import Abs, atan, cos, exp, signum, sin, sqrt
 
@@ -19,30 +20,12 @@ EPSILON: Final = 1e-9
 
 
 @dataclass(frozen=True)
-class _State:
-    """What all formulas need: coefficients, load and its increment, slips, the sine of the inclination."""
+class _State(State):
+    """What all formulas need besides: the sine of the inclination, and the speed."""
 
-    c: Coefficients
-    Fz: Any
-    dfz: Any
-    kappa: Any
-    tangent: Any
     gamma: Any
     speed: Any
     direction: Any
-
-
-@dataclass(frozen=True)
-class _Lateral:
-    """Side slip: force, stiffness, factors, friction and shifts."""
-
-    Fy: Any
-    K: Any
-    B: Any
-    C: Any
-    mu: Any
-    SH: Any
-    SV: Any
 
 
 def forces(c: Coefficients, at: Contact) -> Forces:
@@ -52,9 +35,9 @@ def forces(c: Coefficients, at: Contact) -> Forces:
     speed = c.LONGVL if at.speed is None else at.speed
     x = _State(c, at.load, dfz, at.kappa, at.tangent, sin(at.gamma), speed, at.direction)
     lateral = _lateral(x)
-    Fx = _longitudinal_force(x) * _weight_x(x)
-    SVk = _lateral_force_by_slip(x, lateral.mu)
-    Fy = _weight_y(x) * lateral.Fy + SVk
+    Fx = _longitudinal_force(x) * weight_x(x, c.RBX1)
+    SVk = lateral_force_by_slip(x, lateral.mu, x.gamma)
+    Fy = weight_y(x, c.RBY1) * lateral.Fy + SVk
     Mz = _aligning_moment(x, lateral, Fx, Fy, SVk)
     return Forces(Fx, Fy, _overturning_moment(x, Fy), _rolling_moment(x, Fx), Mz)
 
@@ -106,7 +89,7 @@ def _longitudinal_force(x: _State) -> Any:
     return D * sin(curve(B, C, E, kappa)) + Fz * (c.PVX1 + c.PVX2 * dfz) * c.LVX * c.LMUX
 
 
-def _lateral(x: _State) -> _Lateral:
+def _lateral(x: _State) -> Lateral:
     c, Fz, dfz = x.c, x.Fz, x.dfz
     gamma = x.gamma * c.LGAY
     K = cornering_stiffness(c, Fz, x.gamma)
@@ -117,33 +100,10 @@ def _lateral(x: _State) -> _Lateral:
     C = c.PCY1 * c.LCY
     E = at_most_one((c.PEY1 + c.PEY2 * dfz) * (1 - (c.PEY3 + c.PEY4 * gamma) * signum(slip)) * c.LEY)
     B = K / (C * mu * Fz + EPSILON)
-    return _Lateral(mu * Fz * sin(curve(B, C, E, slip)) + SV, K, B, C, mu, SH, SV)
+    return Lateral(mu * Fz * sin(curve(B, C, E, slip)) + SV, K, B, C, mu, SH, SV)
 
 
-def _weight_x(x: _State) -> Any:
-    """The part of the longitudinal force that side slip leaves."""
-    c = x.c
-    B = c.RBX1 * cos(atan(c.RBX2 * x.kappa)) * c.LXAL
-    E = at_most_one(c.REX1 + c.REX2 * x.dfz)
-    return cos(curve(B, c.RCX1, E, x.tangent + c.RHX1)) / cos(curve(B, c.RCX1, E, c.RHX1))
-
-
-def _weight_y(x: _State) -> Any:
-    """The part of the lateral force that longitudinal slip leaves."""
-    c = x.c
-    B = c.RBY1 * cos(atan(c.RBY2 * (x.tangent - c.RBY3))) * c.LYKA
-    E = at_most_one(c.REY1 + c.REY2 * x.dfz)
-    SH = c.RHY1 + c.RHY2 * x.dfz
-    return cos(curve(B, c.RCY1, E, x.kappa + SH)) / cos(curve(B, c.RCY1, E, SH))
-
-
-def _lateral_force_by_slip(x: _State, mu: Any) -> Any:
-    c = x.c
-    D = mu * x.Fz * (c.RVY1 + c.RVY2 * x.dfz + c.RVY3 * x.gamma) * cos(atan(c.RVY4 * x.tangent))
-    return D * sin(c.RVY5 * atan(c.RVY6 * x.kappa)) * c.LVYKA
-
-
-def _aligning_moment(x: _State, lateral: _Lateral, Fx: Any, Fy: Any, SVk: Any) -> Any:
+def _aligning_moment(x: _State, lateral: Lateral, Fx: Any, Fy: Any, SVk: Any) -> Any:
     c, dfz = x.c, x.dfz
     K = lateral.K + EPSILON * signum(c.PKY1)
     by_slip = slip_stiffness(c, x.Fz) / K * x.kappa

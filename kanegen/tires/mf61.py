@@ -14,6 +14,7 @@ from typing import Any, Final
 from sympy import Integer, pi
 
 from kanegen.tires.coefficients import Coefficients
+from kanegen.tires.combined import Lateral, State, lateral_force_by_slip, weight_x, weight_y
 from kanegen.tires.contact import Contact, Forces, at_most_one, curve, equivalent_slip
 from kanegen.tires.functions import Abs, atan, cos, exp, signum, sin, sqrt
 
@@ -22,42 +23,24 @@ EPSILON: Final = 1e-6
 
 
 @dataclass(frozen=True)
-class _State:
-    """What all formulas need: load and pressure with their increments, slips, inclination and its sine."""
+class _State(State):
+    """What all formulas need besides: the pressure and its relative change, the inclination and its sine, the speed."""
 
-    c: Coefficients
-    Fz: Any
-    dfz: Any
     pressure: Any
     dpi: Any
-    kappa: Any
-    tangent: Any
     gamma: Any
     lean: Any
     speed: Any
     direction: Any
 
 
-@dataclass(frozen=True)
-class _Lateral:
-    """Side slip: force, stiffness, factors, friction and shifts."""
-
-    Fy: Any
-    K: Any
-    B: Any
-    C: Any
-    mu: Any
-    SH: Any
-    SV: Any
-
-
 def forces(c: Coefficients, at: Contact) -> Forces:
     """Forces and moments at a state of the contact patch."""
     x = _state(c, at)
     lateral = _lateral(x)
-    Fx = _longitudinal_force(x) * _weight_x(x)
-    weight = _weight_y(x)
-    Fy = weight * lateral.Fy + _lateral_force_by_slip(x, lateral.mu)
+    Fx = _longitudinal_force(x) * weight_x(x, c.RBX1 + c.RBX3 * x.lean**2)
+    weight = weight_y(x, c.RBY1 + c.RBY4 * x.lean**2)
+    Fy = weight * lateral.Fy + lateral_force_by_slip(x, lateral.mu, x.lean)
     upright = _lateral(replace(x, gamma=Integer(0), lean=Integer(0)))
     Mz = _aligning_moment(x, lateral, Fx, Fy, weight * upright.Fy)
     return Forces(Fx, Fy, _overturning_moment(x, Fy), _rolling_moment(x, Fx), Mz)
@@ -111,10 +94,10 @@ def _state(c: Coefficients, at: Contact) -> _State:
         c,
         at.load,
         (at.load - nominal) / nominal,
-        pressure,
-        increment(c, pressure),
         at.kappa,
         at.tangent,
+        pressure,
+        increment(c, pressure),
         at.gamma,
         sin(at.gamma),
         c.LONGVL if at.speed is None else at.speed,
@@ -132,7 +115,7 @@ def _longitudinal_force(x: _State) -> Any:
     return mu * Fz * sin(curve(B, C, E, kappa)) + Fz * (c.PVX1 + c.PVX2 * dfz) * c.LVX * c.LMUX
 
 
-def _lateral(x: _State) -> _Lateral:
+def _lateral(x: _State) -> Lateral:
     c, Fz, dfz, dpi, lean = x.c, x.Fz, x.dfz, x.dpi, x.lean
     K = cornering_stiffness(c, Fz, dpi, lean)
     by_camber = Fz * (c.PVY3 + c.PVY4 * dfz) * lean * c.LKYC * c.LMUY
@@ -145,33 +128,10 @@ def _lateral(x: _State) -> _Lateral:
     asymmetry = (c.PEY3 + c.PEY4 * lean) * signum(slip)
     E = at_most_one((c.PEY1 + c.PEY2 * dfz) * (1 + c.PEY5 * lean**2 - asymmetry) * c.LEY)
     B = K / (C * mu * Fz + EPSILON)
-    return _Lateral(mu * Fz * sin(curve(B, C, E, slip)) + SV, K, B, C, mu, SH, SV)
+    return Lateral(mu * Fz * sin(curve(B, C, E, slip)) + SV, K, B, C, mu, SH, SV)
 
 
-def _weight_x(x: _State) -> Any:
-    """The part of the longitudinal force that side slip leaves (4.E51)."""
-    c = x.c
-    B = (c.RBX1 + c.RBX3 * x.lean**2) * cos(atan(c.RBX2 * x.kappa)) * c.LXAL
-    E = at_most_one(c.REX1 + c.REX2 * x.dfz)
-    return cos(curve(B, c.RCX1, E, x.tangent + c.RHX1)) / cos(curve(B, c.RCX1, E, c.RHX1))
-
-
-def _weight_y(x: _State) -> Any:
-    """The part of the lateral force that longitudinal slip leaves (4.E59)."""
-    c = x.c
-    B = (c.RBY1 + c.RBY4 * x.lean**2) * cos(atan(c.RBY2 * (x.tangent - c.RBY3))) * c.LYKA
-    E = at_most_one(c.REY1 + c.REY2 * x.dfz)
-    SH = c.RHY1 + c.RHY2 * x.dfz
-    return cos(curve(B, c.RCY1, E, x.kappa + SH)) / cos(curve(B, c.RCY1, E, SH))
-
-
-def _lateral_force_by_slip(x: _State, mu: Any) -> Any:
-    c = x.c
-    D = mu * x.Fz * (c.RVY1 + c.RVY2 * x.dfz + c.RVY3 * x.lean) * cos(atan(c.RVY4 * x.tangent))
-    return D * sin(c.RVY5 * atan(c.RVY6 * x.kappa)) * c.LVYKA
-
-
-def _aligning_moment(x: _State, lateral: _Lateral, Fx: Any, Fy: Any, upright_Fy: Any) -> Any:
+def _aligning_moment(x: _State, lateral: Lateral, Fx: Any, Fy: Any, upright_Fy: Any) -> Any:
     c, dfz, lean = x.c, x.dfz, x.lean
     K = lateral.K + EPSILON * signum(c.PKY1)
     by_slip = slip_stiffness(c, x.Fz, x.dpi) / K * x.kappa

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 
 from kanegen.arrays import Array, real_array
 from kanegen.backends.cython.batch import load_library
-from kanegen.codegen.text import stem
+from kanegen.codegen.text import is_identifier, stem
 from kanegen.control.predictive.code import ControllerCode, Settings, Sizes, controller_code
 from kanegen.control.predictive.functions import controller_functions
 from kanegen.control.predictive.receding import Receding, receding
@@ -28,8 +27,6 @@ from kanegen.paths import file_path
 from kanegen.progress import activity
 from kanegen.solve.values import key_name, number, positive, positive_integer, unknown
 from kanegen.writing import write_folder
-
-_IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 _TOLERANCE: Final = 1e-12
 """Products of distances and multipliers of a quadratic program, relative to what it costs."""
@@ -214,7 +211,7 @@ class PredictiveController:
         """
         folder = file_path(directory, "directory")
         prefix = self._name if name is None else name
-        if not isinstance(prefix, str) or not _IDENTIFIER.fullmatch(prefix) or prefix.startswith("kg_"):
+        if not is_identifier(prefix) or prefix.startswith("kg_"):
             raise BuildError(f"name is {brief(name)}; expected a C identifier, which does not begin with kg_")
         return write_folder(self._write(prefix).files, folder, f"{prefix}_controller.c")
 

@@ -11,7 +11,7 @@ of all steps with respect to their starts are computed side by side; then they a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -150,7 +150,7 @@ class _Linearization:
         W[:, np.arange(n_f), np.arange(n_f)] = 1.0 / (self.h[:, None] * float(self.method.gamma))
         W[:, :, :n_y] -= slopes[:, :, :n_y]
         self.inverse = np.linalg.inv(W)
-        self.load_rates = self._rates_of_loads()
+        self.load_rates = self._rates_at_start(lambda node: self.steps.at(self.own, node)[1])
         along_t = np.zeros((len(self.h), n_y + self.load_rates.shape[1] + 1))
         along_t[:, n_y:-1], along_t[:, -1] = self.load_rates, 1.0
         self.slope, _ = self.functions.second(*self._point(0, self.y), along_t)
@@ -162,21 +162,15 @@ class _Linearization:
         times, loads = self.steps.at(self.own, node)
         return times, y + part[:, None] * self.moved, loads
 
-    def _rates_of_loads(self) -> Array:
-        """The rates of the loads at the starts of steps, (m, n_l)."""
-        places = (0, *range(self.method.stages, self.method.stages + len(SLOPE_NODES)))
-        values = np.array([self.steps.at(self.own, node)[1] for node in places])
-        return np.tensordot(_SLOPE_WEIGHTS, values, axes=1) / self.h[:, None]
-
     def _columns_at(self, node: int) -> Array:
         """The changes of the loads at a node, (m or 1, n_l, c)."""
         return self.columns.loads[:, min(node, self.columns.loads.shape[1] - 1)]
 
-    def _column_rates(self) -> Array:
-        """The changes of the rates of the loads at the starts of steps, (m, n_l, c)."""
+    def _rates_at_start(self, values_at: Callable[[int], Array]) -> Array:
+        """The rates at the starts of steps, (m, ...), of what has values (m or 1, ...) at nodes."""
         places = (0, *range(self.method.stages, self.method.stages + len(SLOPE_NODES)))
-        values = np.array([self._columns_at(node) for node in places])
-        return np.tensordot(_SLOPE_WEIGHTS, values, axes=1) / self.h[:, None, None]
+        total = np.tensordot(_SLOPE_WEIGHTS, np.array([values_at(node) for node in places]), axes=1)
+        return np.asarray(total / self.h.reshape(-1, *[1] * (total.ndim - 1)))
 
     def _stage(self, i: int) -> None:
         """One stage with its derivatives."""
@@ -210,7 +204,7 @@ class _Linearization:
         of_columns = self._through_columns(slopes, self._columns_at(0))
         if d and self.columns.loads.shape[1] > 1:
             own = self.start_slopes[:, :, n_y : n_y + self.load_rates.shape[1]]
-            of_columns += d * h[:, None] * (own @ self._column_rates())
+            of_columns += d * h[:, None] * (own @ self._rates_at_start(self._columns_at))
         return slopes[:, :, :n_y], of_columns
 
     def _through_columns(self, slopes: Array, of_loads: Array) -> Array:

@@ -102,7 +102,7 @@ class StiffMotion:
         found, columns = [_Changes(start[None], np.zeros((0, n_y, k)), None)], self._columns(dr, dp)
         for own in self._steps.chunks(columns) if self._part.t.size else ():
             linear = self._steps.linearized(own, columns)
-            found.append(self._along(linear, own, found[-1].states[-1], dense or inside is not None))
+            found.append(self._along(linear, found[-1].states[-1], dense or inside is not None))
         states = np.concatenate([x.states for x in found])
         rows = [x.dense for x in found if x.dense is not None]
         coefficients = np.concatenate(rows) if rows else np.zeros((0, 4, n_y, k))
@@ -111,7 +111,7 @@ class StiffMotion:
         largest = np.abs(states).max(axis=0), errors.max(axis=0, initial=0.0)
         return Forward(states, *largest, coefficients if dense else None, between, errors)
 
-    def _along(self, linear: Linearized, own: slice, start: Array, dense: bool) -> _Changes:
+    def _along(self, linear: Linearized, start: Array, dense: bool) -> _Changes:
         """The changes through some steps from those of their ``start`` (n_y, k)."""
         n_y = len(start)
         of_y, of_columns = (x[:, :n_y] for x in linear.ends)

@@ -13,6 +13,7 @@ from kanegen.backends.points import Point
 from kanegen.codegen.description import Description, EventLabel
 from kanegen.codes import Mode
 from kanegen.errors import SolveError
+from kanegen.model.contacts import NEAR
 from kanegen.solve.contacts import contacts_at
 from kanegen.solve.functions import CompiledFunctions
 from kanegen.solve.solution import EventRecord
@@ -33,9 +34,7 @@ def require_start(functions: CompiledFunctions, at: Point, events: Sequence[int]
     limited = [k for k in events if k < len(d.events) and d.events[k].when]
     if not limited:
         return
-    rates = _rates(functions, at)
-    if d.contacts.rows:
-        at = at._replace(forces=contacts_at(functions, at).forces)
+    at, rates = _moving(functions, at)
     value, unit, rate = _guards(functions, at, rates, scale)
     for k in limited:
         event = d.events[k]
@@ -57,12 +56,12 @@ def _require_modes(d: Description, at: Point) -> None:
             raise SolveError(f"{name} is {value:g} at the start, which is no mode: expected {known}")
 
 
-def _rates(functions: CompiledFunctions, at: Point) -> Array:
-    """y' at a state, (n,)."""
-    if functions.description.contacts.rows:
-        found = contacts_at(functions, at)
-        return np.concatenate([found.qdot, found.udot, found.sdot])
-    return np.concatenate(at.evaluate(functions.get("rhs").pair))
+def _moving(functions: CompiledFunctions, at: Point) -> tuple[Point, Array]:
+    """The state with the forces of its contacts, and y' there, (n,)."""
+    if not functions.description.contacts.rows:
+        return at, np.concatenate(at.evaluate(functions.get("rhs").pair))
+    found = contacts_at(functions, at)
+    return at._replace(forces=found.forces), np.concatenate([found.qdot, found.udot, found.sdot])
 
 
 def _guards(functions: CompiledFunctions, at: Point, rates: Array, scale: Array) -> tuple[Array, Array, Array]:
@@ -93,7 +92,7 @@ def latches_of(description: Description, s: Any, modes: Mapping[str, str] | None
     values = dict(zip(description.states, np.asarray(s, dtype=np.float64).tolist(), strict=True))
     found: dict[str, str] = {}
     for event in limited:
-        if all(abs(values[name] - value) < 0.5 for name, value in event.when.items()):
+        if all(abs(values[name] - value) < NEAR for name, value in event.when.items()):
             found |= dict.fromkeys(event.remove, Mode.CLOSED.label) | dict.fromkeys(event.impose, Mode.OPEN.label)
     return {**found, **{key_name(name): mode for name, mode in (modes or {}).items()}}
 
