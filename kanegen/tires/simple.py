@@ -8,7 +8,7 @@ from typing import Any, Final
 from sympy import Integer, Piecewise
 
 from kanegen.errors import ModelError
-from kanegen.tires.contact import Contact, Forces, free, hypotenuse
+from kanegen.tires.contact import Contact, Forces, free, hypotenuse, limited
 from kanegen.tires.functions import Abs, Max, Min, signum
 from kanegen.tires.tire import Tire
 from kanegen.tires.vertical import DAMPING_DEPTH, Vertical
@@ -18,10 +18,22 @@ from kanegen.tires.vertical import DAMPING_DEPTH, Vertical
 class SimpleTire(Tire):
     """What tires with few constants have in common. All values are numbers or expressions of parameters.
 
-    radius: m. stiffness: vertical, N/m. damping: vertical, N s/m. nominal_load: N, at which the slip stiffnesses are
-    given; they are proportional to the load. cornering_stiffness: N/rad, positive.
-    relaxation: longitudinal and lateral lengths, m. rolling_resistance: its moment over load and radius. low_speed:
-    m/s. low_speed_damping: s.
+    Parameters
+    ----------
+    radius
+        Without load, m.
+    stiffness, damping
+        Vertical, N/m and N s/m.
+    nominal_load
+        The load at which the slip stiffnesses are given, N; they are proportional to the load.
+    cornering_stiffness
+        N/rad, positive.
+    relaxation
+        Longitudinal and lateral relaxation lengths, m.
+    rolling_resistance
+        Its moment over load and radius.
+    low_speed, low_speed_damping
+        As those of `Tire`, m/s and s.
     """
 
     radius: Any
@@ -80,8 +92,16 @@ class SimpleTire(Tire):
 class LinearTire(SimpleTire):
     """A tire whose forces are proportional to slip, inclination and load, without a limit of friction.
 
-    Besides the constants that all simple tires have: ``slip_stiffness``, longitudinal, N; ``camber_stiffness``, N/rad,
-    positive; and ``trail``, m, by which the lateral force acts behind the contact point.
+    It has the constants of all simple tires, and these.
+
+    Parameters
+    ----------
+    slip_stiffness
+        Longitudinal, N.
+    camber_stiffness
+        N/rad, positive.
+    trail
+        By which the lateral force acts behind the contact point, m.
     """
 
     slip_stiffness: Any
@@ -100,9 +120,17 @@ class LinearTire(SimpleTire):
 class FialaTire(SimpleTire):
     """The model of E. Fiala (VDI-Zeitschrift 96, 1954) as multibody programs have it: few constants, no inclination.
 
-    Besides the constants that all simple tires have: ``slip_stiffness``, longitudinal, N; ``friction``, the coefficient
-    without slip; ``sliding_friction``, the one at a slip of 1 (by default the same); ``width``, m, that scales the
-    aligning moment. Longitudinal and lateral slip act on each other by the coefficient of friction only.
+    Longitudinal and lateral slip act on each other by the coefficient of friction only. It has the constants of all
+    simple tires, and these.
+
+    Parameters
+    ----------
+    slip_stiffness
+        Longitudinal, N.
+    friction, sliding_friction
+        Coefficients without slip, and at a slip of 1; None: the same.
+    width
+        Scales the aligning moment, m.
     """
 
     slip_stiffness: Any
@@ -117,11 +145,12 @@ class FialaTire(SimpleTire):
         friction = self.friction - (self.friction - lower) * total
         limit = friction * at.load
         Fx = self._longitudinal(at, friction)
-        # 1 - |C tan(alpha)| / (3 mu Fz), and 0 where the whole patch slides; loads cancel in the quotient.
-        reach = Abs(at.tangent) * self.cornering_stiffness / (3 * friction * self.nominal_load)
-        rest = Max(1 - reach, Integer(0))
-        Fy = -limit * (1 - rest**3) * signum(at.tangent)
-        Mz = limit * self.width * (1 - rest) * rest**3 * signum(at.tangent) * at.direction
+        # C tan(alpha) / (3 mu Fz), limited where the whole patch slides; loads cancel in the quotient. The sign of the
+        # slip is that of this factor, so that derivatives are right at zero slip, too.
+        sliding = limited(at.tangent * self.cornering_stiffness / (3 * friction * self.nominal_load))
+        rest = 1 - Abs(sliding)
+        Fy = -limit * (1 + rest + rest**2) * sliding
+        Mz = limit * self.width * sliding * rest**3 * at.direction
         return Forces(Fx, Fy, Integer(0), self._rolling(at), Mz)
 
     def _longitudinal(self, at: Contact, friction: Any) -> Any:
@@ -138,8 +167,15 @@ class FialaTire(SimpleTire):
 class BrushTire(SimpleTire):
     """The brush model with a parabolic pressure (Pacejka 2012, chapter 3.2), for combined slip, without inclination.
 
-    Besides the constants that all simple tires have: ``friction``, and ``half_length`` of the contact patch, m, for the
-    aligning moment. The bristles have one stiffness: that of the cornering stiffness, in both directions.
+    The bristles have one stiffness: that of the cornering stiffness, in both directions. It has the constants of all
+    simple tires, and these.
+
+    Parameters
+    ----------
+    friction
+        The coefficient of friction.
+    half_length
+        Of the contact patch, m, for the aligning moment.
     """
 
     friction: Any

@@ -28,10 +28,18 @@ SHORTEST: Final = 0.05
 class Wheel:
     """What a wheel adds to a model; `wheel` makes it. All values are SymPy expressions.
 
-    ``loads``: the force at the center and the moment on the wheel, for ``Model(loads=)``. ``states``: the longitudinal
-    and the lateral slip with their rates, for ``Model(states=)``; empty without relaxation. ``initial``: zero for each
-    of them. ``outputs``: load, deflection, slips, angles, forces and moments by name, for ``Model(outputs=)``.
-    ``forces``: the same forces.
+    Attributes
+    ----------
+    loads
+        The force at the center and the moment on the wheel, for ``Model(loads=)``.
+    states
+        The longitudinal and the lateral slip with their rates, for ``Model(states=)``; empty without relaxation.
+    initial
+        Zero for each of them.
+    outputs
+        Load, deflection, slips, angles, forces and moments by name, for ``Model(outputs=)``.
+    forces
+        The same forces.
     """
 
     name: str

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sm
 import sympy.physics.mechanics as me
 from messages import raises
 
 import kanegen as kg
+from kanegen.graph import Graph, Lowering, gradient
+from kanegen.graph.interpret import evaluate
 
 COMMON: dict[str, Any] = {"radius": 0.33, "stiffness": 2e5, "nominal_load": 4000.0, "cornering_stiffness": 6e4}
 
@@ -96,6 +99,28 @@ def test_a_tire_shows_its_constants() -> None:
 def test_constants_must_be_positive() -> None:
     with raises(kg.ModelError, "radius", "friction", "relaxation"):
         kg.tires.brush(**{**COMMON, "radius": 0.0}, friction=-1.0, relaxation=(0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    "tire",
+    [
+        kg.tires.linear(**COMMON, slip_stiffness=8e4),
+        kg.tires.fiala(**COMMON, slip_stiffness=8e4, friction=0.9, width=0.1),
+        kg.tires.brush(**COMMON, friction=0.9, half_length=0.06),
+    ],
+)
+def test_stiffnesses_at_zero_slip_are_those_given(tire: Any) -> None:
+    """The derivatives that linear models of straight running read, exactly at zero; the load is half of the nominal."""
+    graph = Graph()
+    slip = [sm.Symbol(name, real=True) for name in ("kappa", "tangent")]
+    inputs = [graph.input("q", k) for k in range(2)]
+    forces = tire.forces_at(kg.tires.Contact(sm.Float(2000.0), *slip, sm.S.Zero, None, sm.Float(20.0), sm.S.One))
+    lowering = Lowering(graph, dict(zip(slip, inputs, strict=True)))
+    nodes = [lowering.lower(forces.Fx), lowering.lower(forces.Fy)]
+    slopes = [gradient([node], [graph.one], [x])[0] for node, x in zip(nodes, inputs, strict=True)]
+    along, aside = evaluate(slopes, {"q": [0.0, 0.0]})
+    assert along == pytest.approx(0.5 * getattr(tire, "slip_stiffness", tire.cornering_stiffness))
+    assert aside == pytest.approx(-0.5 * tire.cornering_stiffness)
 
 
 def test_driven_wheels_give_no_more_power_than_they_get() -> None:
