@@ -28,6 +28,7 @@ signal.signal(signal.SIGALRM, signal.default_int_handler)
 # Python ignores exceptions in callbacks, such as those of import locks: interrupt once more as a user would.
 sys.unraisablehook = lambda ignored: signal.setitimer(signal.ITIMER_REAL, 0.001)
 from handmade import build, pendulum
+import kanegen.backends.cython.kernel  # Python makes an interrupt while it defines a dataclass a RuntimeError
 from kanegen.backends.cython.toolchain import CompilerOptions
 options = CompilerOptions(wrapper=("-Og", "-g0"))  # the Python module of the installation has other flags
 print("start", flush=True)
